@@ -1,0 +1,21 @@
+"""The only local clock. It may make a process wait or stop earlier; it never dates a durable fact."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A monotonic clock in milliseconds."""
+
+    def monotonic_ms(self) -> float:
+        """Milliseconds since an arbitrary point; never goes back."""
+        ...
+
+
+class SystemClock:
+    """The machine's monotonic clock."""
+
+    def monotonic_ms(self) -> float:
+        return time.monotonic_ns() / 1e6

@@ -1,0 +1,1 @@
+"""The processes of one container: roles started by name, kept running, stopped together."""

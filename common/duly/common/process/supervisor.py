@@ -1,0 +1,169 @@
+"""The supervisor: one parent process that keeps the roles of a container running and stops them together.
+
+It holds no connection and decides nothing about schedules. Children die with it (the kernel sees to that), a
+child that ends by itself is started again after a growing wait, and SIGTERM or SIGINT is passed on: children
+finish what they are doing; a second signal, or the end of the grace, makes them give it up.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from duly.common.clock import Clock, SystemClock
+from duly.common.process.parent import die_with_parent
+from duly.common.process.roles import Role, RoleOptions
+from duly.common.settings import Settings
+
+log = logging.getLogger(__name__)
+
+FIRST_RESTART_MS = 500.0
+LAST_RESTART_MS = 15_000.0
+STABLE_MS = 30_000.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+
+
+@dataclass
+class _Child:
+    role: Role
+    options: RoleOptions
+    pid: int | None = None
+    started_ms: float = 0.0
+    wait_ms: float = FIRST_RESTART_MS
+    restart_at_ms: float = 0.0
+
+
+@dataclass
+class Supervisor:
+    """Runs ``(role, options)`` pairs as children until told to stop.
+
+    ``grace_ms``: how long children may take to finish after the first signal; None waits for as long as their
+    attempts take, which the time-outs of the schedules bound.
+    """
+
+    settings: Settings
+    roles: Sequence[tuple[Role, RoleOptions]]
+    grace_ms: float | None = None
+    clock: Clock = field(default_factory=SystemClock)
+
+    def run(self) -> int:
+        """Start all children, keep them running, return 0 after a clean stop."""
+        children = [_Child(role, options) for role, options in self.roles]
+        signals = _SignalPipe()
+        with signals:
+            self._keep_running(children, signals)
+            self._stop(children, signals)
+        return 0
+
+    def run_burst(self) -> int:
+        """Run the roles one after another, each to its end; the exit code of the first that fails."""
+        for role, options in self.roles:
+            child = _Child(role, options)
+            with _SignalPipe():
+                self._start(child)
+            code = os.waitstatus_to_exitcode(os.waitpid(child.pid or 0, 0)[1])
+            if code != 0:
+                return abs(code)
+        return 0
+
+    def _keep_running(self, children: list[_Child], signals: _SignalPipe) -> None:
+        while True:
+            now_ms = self.clock.monotonic_ms()
+            for child in children:
+                if child.pid is None and child.restart_at_ms <= now_ms:
+                    self._start(child)
+            waiting = [child.restart_at_ms for child in children if child.pid is None]
+            received = signals.wait(None if not waiting else min(waiting) - now_ms)
+            self._reap(children, restart=True)
+            if received & {signal.SIGTERM, signal.SIGINT}:
+                return
+
+    def _stop(self, children: list[_Child], signals: _SignalPipe) -> None:
+        log.info("stopping; children finish what they run", extra={"action": "stop"})
+        self._signal(children, signal.SIGTERM)
+        give_up_at = None if self.grace_ms is None else self.clock.monotonic_ms() + self.grace_ms
+        while any(child.pid for child in children):
+            left = None if give_up_at is None else give_up_at - self.clock.monotonic_ms()
+            received = signals.wait(left)
+            self._reap(children, restart=False)
+            expired = give_up_at is not None and self.clock.monotonic_ms() >= give_up_at
+            if received & {signal.SIGTERM, signal.SIGINT} or expired:
+                log.warning("children give up what they run", extra={"action": "stop_now"})
+                self._signal(children, signal.SIGTERM)
+                give_up_at = None
+
+    def _start(self, child: _Child) -> None:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(self._run_child(child, parent))
+        child.pid, child.started_ms = pid, self.clock.monotonic_ms()
+
+    def _run_child(self, child: _Child, parent: int) -> int:
+        try:
+            for each in _SIGNALS:
+                signal.signal(each, signal.SIG_DFL)
+            signal.set_wakeup_fd(-1)
+            die_with_parent(parent)
+            # A terminal's Ctrl+C reaches the whole group; only the supervisor answers it.
+            os.setpgid(0, 0)
+            return child.role(self.settings, child.options)
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 0
+        except BaseException as error:  # noqa: BLE001 - the end of a forked child; nothing above could report it
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            log.critical("%s ended by %s\n%s", child.options.name, type(error).__name__, frames)
+            return 1
+
+    def _reap(self, children: list[_Child], *, restart: bool) -> None:
+        for child in children:
+            if child.pid is None or os.waitpid(child.pid, os.WNOHANG)[0] == 0:
+                continue
+            now_ms = self.clock.monotonic_ms()
+            stable = now_ms - child.started_ms >= STABLE_MS
+            child.wait_ms = FIRST_RESTART_MS if stable else min(child.wait_ms * 2, LAST_RESTART_MS)
+            child.pid, child.restart_at_ms = None, now_ms + child.wait_ms
+            if restart:
+                log.warning(
+                    "%s ended; starting it again in %d ms",
+                    child.options.name,
+                    child.wait_ms,
+                    extra={"action": "restart"},
+                )
+
+    @staticmethod
+    def _signal(children: list[_Child], number: int) -> None:
+        for child in children:
+            if child.pid is not None:
+                os.kill(child.pid, number)
+
+
+class _SignalPipe:
+    """Signals as bytes on a pipe, so that waiting for one has no race and no polling."""
+
+    def __enter__(self) -> _SignalPipe:
+        self._read, write = os.pipe()
+        self._write = write
+        os.set_blocking(self._read, False)
+        os.set_blocking(write, False)
+        self._previous_fd = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self._previous = {each: signal.signal(each, lambda *_: None) for each in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_fd)
+        os.close(self._read)
+        os.close(self._write)
+
+    def wait(self, timeout_ms: float | None) -> set[int]:
+        """Wait for signals, or until the time is over; the numbers of those that came."""
+        seconds = None if timeout_ms is None else max(timeout_ms, 0.0) / 1000
+        ready, _, _ = select.select([self._read], [], [], seconds)
+        return set(os.read(self._read, 512)) if ready else set()

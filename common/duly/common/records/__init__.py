@@ -1,0 +1,1 @@
+"""The durable records: schedules, occurrences, enqueue events and run history."""

@@ -1,0 +1,149 @@
+"""An occurrence as the store keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from duly.common.identity import Occurrence
+from duly.common.instant import to_rfc3339
+
+
+class OccurrenceState(StrEnum):
+    """The life of an occurrence; the transitions are the scripts in `store/lua`."""
+
+    PENDING = "PENDING"
+    LEASED = "LEASED"
+    RUNNING = "RUNNING"
+    RETRY_WAIT = "RETRY_WAIT"
+    HELD = "HELD"
+    SUCCEEDED = "SUCCEEDED"
+    COALESCED = "COALESCED"
+    CANCELLED = "CANCELLED"
+    ABANDONED = "ABANDONED"
+
+    @property
+    def terminal(self) -> bool:
+        return self in _TERMINAL
+
+
+_TERMINAL = {
+    OccurrenceState.SUCCEEDED,
+    OccurrenceState.COALESCED,
+    OccurrenceState.CANCELLED,
+    OccurrenceState.ABANDONED,
+}
+
+
+class Effects(StrEnum):
+    """What a task's effect allows after an unknown outcome."""
+
+    IDEMPOTENT = "idempotent"
+    """May be repeated inside the retry budget."""
+    GUARDED = "guarded"
+    """May be repeated when its probe says that nothing was committed."""
+    UNSAFE = "unsafe"
+    """Is held for the reviewer. The default."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceRecord:
+    """One occurrence at one instant. Instants are epoch milliseconds; None where there is none."""
+
+    occurrence: Occurrence
+    state: OccurrenceState
+    kind: str
+    """`scheduled`, or `manual` for an extra run."""
+    task: str
+    queue: str
+    attempt: int
+    """Attempts made so far; the one that is leased or running is counted."""
+    retry_budget: int
+    idempotency_key: str
+    review_owner: str
+    job_id: str
+    enqueued_ms: int
+    lease_id: str | None
+    lease_owner: str | None
+    lease_expires_ms: int | None
+    fencing_token: int | None
+    began_ms: int | None
+    ended_ms: int | None
+    not_before_ms: int | None
+    held_ms: int | None
+    hold_reason: str | None
+    reason: str | None
+    result_ref: str | None
+    last_error: str | None
+    prior_outcome: str
+    effects: str | None
+    resolution: dict[str, Any] | None
+    late_results: dict[str, str]
+    """By fencing token: results that arrived without a proven lease. Evidence, never success."""
+
+    @classmethod
+    def from_hash(cls, occurrence: Occurrence, fields: Mapping[str, str]) -> OccurrenceRecord:
+        def number(name: str) -> int | None:
+            return int(fields[name]) if fields.get(name) else None
+
+        held = fields["state"] == OccurrenceState.HELD
+        return cls(
+            occurrence=occurrence,
+            state=OccurrenceState(fields["state"]),
+            kind=fields["kind"],
+            task=fields["task"],
+            queue=fields["queue"],
+            attempt=int(fields["attempt"]),
+            retry_budget=int(fields["retry_budget"]),
+            idempotency_key=fields["idempotency_key"],
+            review_owner=fields["review_owner"],
+            job_id=fields["job_id"],
+            enqueued_ms=int(fields["enqueued_ms"]),
+            lease_id=fields.get("lease_id"),
+            lease_owner=fields.get("lease_owner"),
+            lease_expires_ms=number("lease_expires_ms"),
+            fencing_token=number("fencing_token"),
+            began_ms=number("began_ms"),
+            ended_ms=number("ended_ms"),
+            not_before_ms=number("not_before_ms"),
+            held_ms=number("held_ms") if held else None,
+            hold_reason=fields.get("hold_reason") if held else None,
+            reason=fields.get("reason") or None,
+            result_ref=fields.get("result_ref"),
+            last_error=fields.get("last_error"),
+            prior_outcome=fields.get("prior_outcome", "NONE"),
+            effects=fields.get("effects"),
+            resolution=_resolution(fields),
+            late_results={
+                name.partition(":")[2]: value for name, value in fields.items() if name.startswith("late_result:")
+            },
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` and the API print it: every instant both in milliseconds and, as ``..._at``, in RFC 3339."""
+        shown: dict[str, Any] = {
+            "schedule_id": self.occurrence.schedule_id,
+            "tick_ms": self.occurrence.tick_ms,
+            "tick_at": to_rfc3339(self.occurrence.tick_ms),
+        }
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if name == "occurrence":
+                continue
+            shown[name] = value
+            if name.endswith("_ms"):
+                shown[f"{name.removesuffix('_ms')}_at"] = None if value is None else to_rfc3339(value)
+        return shown
+
+
+def _resolution(fields: Mapping[str, str]) -> dict[str, Any] | None:
+    if "resolution" not in fields:
+        return None
+    return {
+        "outcome": fields["resolution"],
+        "by": fields["resolved_by"],
+        "evidence": fields["resolution_evidence"],
+        "resolved_at": to_rfc3339(int(fields["resolved_ms"])),
+    }

@@ -1,0 +1,98 @@
+"""What is kept of the past: enqueue events (one for each tick) and run history (one for each transition)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from duly.common.instant import to_rfc3339
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueEvent:
+    """What became of one tick, or of a run of ticks that policy dropped together. Instants in epoch milliseconds."""
+
+    cursor: str
+    tick_ms: int
+    outcome: str
+    reason: str
+    job_id: str | None
+    count: int
+    """Ticks in a `backlog_dropped` record; repetitions in a `failed` one."""
+    first_tick_ms: int
+    last_tick_ms: int
+    recorded_ms: int
+
+    @classmethod
+    def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> EnqueueEvent:
+        return cls(
+            cursor=cursor,
+            tick_ms=int(fields["tick_ms"]),
+            outcome=fields["outcome"],
+            reason=fields["reason"],
+            job_id=fields["job_id"] or None,
+            count=int(fields["count"]),
+            first_tick_ms=int(fields["first_tick_ms"]),
+            last_tick_ms=int(fields["last_tick_ms"]),
+            recorded_ms=int(fields["recorded_ms"]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tick_ms": self.tick_ms,
+            "tick_at": to_rfc3339(self.tick_ms),
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "job_id": self.job_id,
+            "count": self.count,
+            "first_tick_ms": self.first_tick_ms,
+            "last_tick_ms": self.last_tick_ms,
+            "recorded_at": to_rfc3339(self.recorded_ms),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One transition of one occurrence. Instants in epoch milliseconds."""
+
+    cursor: str
+    event: str
+    schedule_id: str
+    tick_ms: int
+    state: str
+    attempt: int
+    worker: str | None
+    fencing_token: int | None
+    reason: str | None
+    at_ms: int
+
+    @classmethod
+    def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> RunEvent:
+        return cls(
+            cursor=cursor,
+            event=fields["event"],
+            schedule_id=fields["schedule_id"],
+            tick_ms=int(fields["tick_ms"]),
+            state=fields["state"],
+            attempt=int(fields["attempt"]),
+            worker=fields["worker"] or None,
+            fencing_token=int(fields["fencing_token"]) if fields["fencing_token"] else None,
+            reason=fields["reason"] or None,
+            at_ms=int(fields["at_ms"]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "event": self.event,
+            "schedule_id": self.schedule_id,
+            "tick_ms": self.tick_ms,
+            "tick_at": to_rfc3339(self.tick_ms),
+            "state": self.state,
+            "attempt": self.attempt,
+            "worker": self.worker,
+            "fencing_token": self.fencing_token,
+            "reason": self.reason,
+            "at": to_rfc3339(self.at_ms),
+            "at_ms": self.at_ms,
+        }

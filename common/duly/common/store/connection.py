@@ -1,0 +1,71 @@
+"""Connections to Redis: one way to open them, one way to say that Redis cannot serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from duly.common.errors import InvalidField, StoreUnavailable
+
+SOCKET_TIMEOUT_S = 5.0
+# redis-py's annotations describe decoding and not decoding, waiting and not waiting, all at once; what this
+# client gives is known from how `connect` opens it: decoded text.
+Client: TypeAlias = Any
+_SCHEMES = ("redis://", "rediss://", "unix://")
+
+
+def connect(url: str, *, decode: bool = True, socket_timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
+    """A client for the fleet; connects at its first command. Raises InvalidField for an unusable URL.
+
+    Retries are off: redis-py sends a command again when only its reply was lost, and would answer from the
+    second execution. Every transition is instead safe to ask again with the same token.
+    """
+    if not url.startswith(_SCHEMES):
+        raise InvalidField("--redis-url", f"must start with one of {', '.join(_SCHEMES)}")
+    options: dict[str, Any] = {
+        "decode_responses": decode,
+        "socket_timeout": socket_timeout_s,
+        "socket_connect_timeout": socket_timeout_s,
+        "retry": Retry(NoBackoff(), 0),
+        "health_check_interval": 0,
+    }
+    try:
+        return redis.Redis.from_url(url, **options)
+    except ValueError as error:
+        raise InvalidField("--redis-url", "is not a Redis URL, such as redis://127.0.0.1:6379/0") from error
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turns what redis-py raises into StoreUnavailable, whose text never carries the backend's own words."""
+    try:
+        yield
+    except redis.exceptions.AuthenticationError as error:
+        raise StoreUnavailable("Redis refused the credentials in --redis-url") from error
+    except redis.exceptions.ReadOnlyError as error:
+        raise StoreUnavailable("this Redis is a read-only replica; point --redis-url at the primary") from error
+    except redis.exceptions.TimeoutError as error:
+        raise StoreUnavailable("Redis did not answer in time; whether the request took effect is unknown") from error
+    except redis.exceptions.ConnectionError as error:
+        raise StoreUnavailable("Redis cannot be reached; is it running, and is --redis-url right?") from error
+    except redis.exceptions.RedisError as error:
+        raise StoreUnavailable(_refusal(str(error))) from error
+
+
+def _refusal(text: str) -> str:
+    if "READONLY" in text:
+        return "this Redis is a read-only replica; point --redis-url at the primary"
+    if "OOM" in text:
+        return "Redis is out of memory and refuses writes"
+    if "MISCONF" in text:
+        return "Redis cannot persist to disk and refuses writes"
+    if "NOPERM" in text or "NOAUTH" in text:
+        return "the Redis user in --redis-url may not do this"
+    if "LOADING" in text or "BUSY" in text or "MASTERDOWN" in text:
+        return "Redis is busy and cannot serve yet"
+    return "Redis refused the request"

@@ -1,0 +1,99 @@
+"""Who is there: the duty holder, the processes of the fleet, and their queues."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from duly.common.instant import to_rfc3339
+from duly.common.store.connection import Client, translated
+from duly.common.store.keys import RQ_QUEUE_STEM, RQ_QUEUES, Keys
+from duly.common.store.scripts import Scripts
+
+WORKER_TTL_MS = 60_000
+
+
+class FleetStore:
+    """Presence of processes and the length of queues."""
+
+    def __init__(self, client: Client, keys: Keys, scripts: Scripts) -> None:
+        self._client = client
+        self._keys = keys
+        self._scripts = scripts
+
+    def beat(self, name: str, details: dict[str, Any], ttl_ms: int = WORKER_TTL_MS) -> None:
+        """Say that the process ``name`` is there and what it does; forgotten after ``ttl_ms`` without a beat."""
+        with translated():
+            self._scripts.call("beat", name=name, ttl_ms=ttl_ms, details=json.dumps(details))
+
+    def leave(self, name: str) -> None:
+        """Say that the process ``name`` has ended."""
+        with translated(), self._client.pipeline(transaction=True) as pipe:
+            pipe.delete(self._keys.worker(name))
+            pipe.zrem(self._keys.workers, name)
+            pipe.execute()
+
+    def snapshot(self) -> dict[str, Any]:
+        """``{"duty", "workers", "queues", "schedules", "holds", "lag_ms", "now"}`` as `duly fleet --json` prints it.
+
+        ``lag_ms``: how long the most overdue schedule has been waiting for the sweep.
+        """
+        keys = self._keys
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            pipe.time()
+            pipe.hgetall(keys.duty_holder)
+            pipe.pttl(keys.duty)
+            pipe.zrange(keys.workers, 0, -1, withscores=True)
+            pipe.smembers(RQ_QUEUES)
+            pipe.zcard(keys.schedules)
+            pipe.zcard(keys.holds)
+            pipe.zrange(keys.due, 0, 0, withscores=True)
+            time, duty, duty_left, workers, queues, schedules, holds, head = pipe.execute()
+        now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
+        return {
+            "now": to_rfc3339(now_ms),
+            "duty": _duty(duty, duty_left),
+            "workers": self._workers(workers, now_ms),
+            "queues": self._queues(queues),
+            "schedules": schedules,
+            "holds": holds,
+            "lag_ms": max(0, now_ms - int(head[0][1])) if head else 0,
+        }
+
+    def _workers(self, seen: list[tuple[str, float]], now_ms: int) -> list[dict[str, Any]]:
+        if not seen:
+            return []
+        with translated():
+            details = self._client.mget([self._keys.worker(name) for name, _ in seen])
+        return [
+            {
+                "name": name,
+                **json.loads(text),
+                "seen_at": to_rfc3339(int(at)),
+                "seen_ms_ago": max(0, now_ms - int(at)),
+            }
+            for (name, at), text in zip(seen, details, strict=True)
+            if text
+        ]
+
+    def _queues(self, keys: set[str]) -> list[dict[str, Any]]:
+        names = sorted(keys)
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            for key in names:
+                pipe.llen(key)
+            lengths = pipe.execute()
+        return [
+            {"name": key.removeprefix(RQ_QUEUE_STEM), "length": length}
+            for key, length in zip(names, lengths, strict=True)
+        ]
+
+
+def _duty(holder: dict[str, str], left_ms: int) -> dict[str, Any]:
+    if not holder or left_ms <= 0:
+        return {"holder": None, "fence": None, "since": None, "expires_in_ms": None}
+    return {
+        "holder": holder["holder"],
+        "fence": int(holder["fence"]),
+        "since": to_rfc3339(int(holder["since_ms"])),
+        "expires_in_ms": left_ms,
+    }

@@ -1,0 +1,97 @@
+"""Occurrences that nobody may attempt until a reviewer says what is true of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from duly.common.errors import InvalidField, OccurrenceNotFound, Refused
+from duly.common.identity import Occurrence, check_schedule_id
+from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
+from duly.common.store.connection import Client, translated
+from duly.common.store.keys import Keys
+from duly.common.store.scripts import Scripts
+
+MAX_EVIDENCE = 500
+
+
+class Resolution(StrEnum):
+    """What a reviewer can find."""
+
+    NO_COMMITTED_RESULT = "no-committed-result"
+    """The effect did not happen: another attempt is made."""
+    COMMITTED = "committed"
+    """The effect happened: the occurrence is a success, with the evidence as its result."""
+    ABANDONED = "abandoned"
+    """The occurrence ends here, whatever happened."""
+
+
+class HoldStore:
+    """Holds of one fleet."""
+
+    def __init__(self, client: Client, keys: Keys, scripts: Scripts) -> None:
+        self._client = client
+        self._keys = keys
+        self._scripts = scripts
+
+    def page(self, limit: int, offset: int = 0) -> tuple[list[OccurrenceRecord], int | None]:
+        """Held occurrences, the longest held first, and the offset of the next page (None at the end)."""
+        with translated():
+            names = self._client.zrange(self._keys.holds, offset, offset + limit)
+        more = len(names) > limit
+        occurrences = [Occurrence.parse(name) for name in names[:limit]]
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            for occurrence in occurrences:
+                pipe.hgetall(self._keys.occurrence(occurrence))
+            rows = pipe.execute()
+        records = [OccurrenceRecord.from_hash(o, row) for o, row in zip(occurrences, rows, strict=True) if row]
+        held = [record for record in records if record.state is OccurrenceState.HELD]
+        return held, offset + limit if more else None
+
+    def count(self) -> int:
+        with translated():
+            return int(self._client.zcard(self._keys.holds))
+
+    def resolve(
+        self, occurrence: Occurrence, outcome: Resolution, by: str, evidence: str, extra_attempts: int = 0
+    ) -> tuple[OccurrenceState, bool]:
+        """Resolve a hold: the state after it, and whether the same resolution was recorded before.
+
+        ``by`` names the person, ``evidence`` what they looked at. Raises OccurrenceNotFound; Refused when the
+        occurrence is not held, was resolved differently, or has no attempt left for NO_COMMITTED_RESULT.
+        """
+        check_schedule_id(occurrence.schedule_id)
+        _check_line("by", by, 200)
+        _check_line("evidence", evidence, MAX_EVIDENCE)
+        if not 0 <= extra_attempts <= 100:
+            raise InvalidField("extra_attempts", "must be 0-100")
+        with translated():
+            reply = self._scripts.call(
+                "resolve_hold",
+                schedule_id=occurrence.schedule_id,
+                tick_ms=occurrence.tick_ms,
+                outcome=outcome.value,
+                by=by,
+                evidence=evidence,
+                extra_attempts=extra_attempts,
+            )
+        word = reply[0]
+        if word in {"resolved", "same"}:
+            return OccurrenceState(reply[1]), word == "same"
+        if word == "missing":
+            raise OccurrenceNotFound(occurrence.schedule_id, occurrence.tick_ms)
+        if word == "not_held":
+            raise Refused(f"{occurrence} is not held: it is {reply[1]}", code="not_held")
+        if word == "budget_spent":
+            raise Refused(
+                f"{occurrence} has used its {reply[1]} attempts; allow more with --extra-attempts N",
+                code="retry_budget_exhausted",
+            )
+        raise Refused(
+            f"{occurrence} was resolved differently already (duly occurrence shows how)",
+            code="resolution_conflict",
+        )
+
+
+def _check_line(field: str, text: str, longest: int) -> None:
+    if not 1 <= len(text.strip()) <= longest or not text.isprintable():
+        raise InvalidField(field, f"must be one line of 1-{longest} printable characters")

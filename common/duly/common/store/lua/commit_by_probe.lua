@@ -1,0 +1,16 @@
+-- The probe of a guarded task said that the earlier attempt's effect is there: LEASED -> SUCCEEDED under a
+-- proven lease, with the probe's word as the evidence.
+-- include: record
+-- ARGV: schedule_id tick_ms token result_ref
+-- Replies: recorded | lost
+
+local o = load(schedule_id, tick_ms)
+if o and o.state == 'SUCCEEDED' and o.lease_id == token then
+  return { 'recorded' }
+end
+if not owns(o, token) or o.state ~= 'LEASED' then
+  return { 'lost' }
+end
+redis.call('DEL', LEASE .. o.member)
+finish(o, 'SUCCEEDED', 'probe', { 'result_ref', result_ref, 'prior_outcome', 'COMMITTED' })
+return { 'recorded' }

@@ -1,0 +1,21 @@
+-- The schedule goes; its audit trail, its run history and its holds stay. Occurrences that have not begun are
+-- cancelled, here for the first hundred and at their next delivery for the rest.
+-- include: record
+-- include: audit
+-- include: schedule
+-- ARGV: schedule_id revision next_run_ms dropped_count dropped_first dropped_last
+-- Replies: deleted | missing | changed | again
+
+local wrong = mismatch(schedule_id, revision, next_run_ms)
+if wrong then
+  return wrong
+end
+audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
+redis.call('DEL', SCHEDULE .. schedule_id)
+redis.call('ZREM', SCHEDULES, schedule_id)
+redis.call('ZREM', DUE, schedule_id)
+for _, tick in ipairs(redis.call('ZRANGE', PENDING .. schedule_id, 0, 99)) do
+  finish(load(schedule_id, tick), 'CANCELLED', 'schedule_deleted', {})
+end
+rouse(schedule_id, 100)
+return { 'deleted' }

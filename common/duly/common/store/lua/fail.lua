@@ -1,0 +1,20 @@
+-- The holder records that the work failed and left no result: RUNNING -> RETRY_WAIT inside the budget, HELD
+-- beyond it. Without a proven lease the report is late and only kept in the history.
+-- include: record
+-- ARGV: schedule_id tick_ms token error
+-- Replies: retry | held | late | missing
+
+local o = load(schedule_id, tick_ms)
+if not o then
+  return { 'missing' }
+end
+if o.lease_id == token and (o.state == 'RETRY_WAIT' or o.state == 'HELD') then
+  return { o.state == 'HELD' and 'held' or 'retry' }
+end
+if not (o.state == 'RUNNING' and owns(o, token)) then
+  history(o, 'late_failure', error)
+  return { 'late' }
+end
+redis.call('DEL', LEASE .. o.member)
+retry(o, 'failed', error, { 'last_error', error, 'prior_outcome', 'NO_COMMITTED_RESULT' })
+return { o.state == 'HELD' and 'held' or 'retry' }

@@ -1,0 +1,34 @@
+-- Enqueue events: what became of each tick. The newest 100 of a schedule; a failure repeated for the same tick
+-- folds into one record with its count.
+
+local AUDIT_KEPT = 100
+
+local function audit(id, e)
+  local key = EVENTS .. id
+  local count, first_recorded = e.count or '1', int(NOW)
+  if e.outcome == 'failed' then
+    local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+    if last then
+      local f = {}
+      for at = 1, #last[2], 2 do
+        f[last[2][at]] = last[2][at + 1]
+      end
+      if f.outcome == 'failed' and f.tick_ms == e.tick and f.reason == e.reason then
+        count, first_recorded = int(tonumber(f.count) + 1), f.first_recorded_ms
+        redis.call('XDEL', key, last[1])
+      end
+    end
+  end
+  redis.call('XADD', key, 'MAXLEN', '=', AUDIT_KEPT, '*', 'tick_ms', e.tick, 'outcome', e.outcome, 'reason',
+    e.reason, 'job_id', e.job_id or '', 'count', count, 'first_tick_ms', e.first or e.tick, 'last_tick_ms',
+    e.last or e.tick, 'first_recorded_ms', first_recorded, 'recorded_ms', int(NOW))
+end
+
+-- Ticks dropped by policy or passed over by a pause, an edit or a delete: one record for all of them.
+local function audit_dropped(id, count, first, last)
+  if tonumber(count) > 0 then
+    audit(id, {
+      tick = last, outcome = 'skipped', reason = 'backlog_dropped', count = count, first = first, last = last,
+    })
+  end
+end

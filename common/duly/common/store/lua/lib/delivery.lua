@@ -1,0 +1,27 @@
+-- RQ's side of an occurrence: the job that says "look here". Written as RQ's own enqueue does: queue name, job
+-- hash, then the entry.
+
+local function push_job(job_id, queue, job_fields)
+  redis.call('SADD', RQ_QUEUES, RQ_QUEUE .. queue)
+  redis.call('HSET', RQ_JOB .. job_id, unpack(job_fields))
+  redis.call('PERSIST', RQ_JOB .. job_id)
+  redis.call('RPUSH', RQ_QUEUE .. queue, job_id)
+end
+
+-- Whether the job still waits in its queue. A queue longer than this is not searched: its backlog shrinks first.
+local SEARCHED = 2000
+
+local function in_queue(job_id, queue)
+  if redis.call('EXISTS', RQ_JOB .. job_id) == 0 then
+    return false
+  end
+  if redis.call('LLEN', RQ_QUEUE .. queue) > SEARCHED then
+    return true
+  end
+  return redis.call('LPOS', RQ_QUEUE .. queue, job_id) ~= false
+end
+
+-- Each look that finds an occurrence undelivered doubles the wait until the next, to 64 times the first.
+local function next_look_ms(looks)
+  return NOW + tonumber(redelivery_ms) * 2 ^ math.min(looks, 6)
+end

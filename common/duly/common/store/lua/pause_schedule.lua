@@ -1,0 +1,13 @@
+-- active or paused -> paused, with a note and perhaps an end. While paused no tick is due.
+-- include: record
+-- include: schedule
+-- ARGV: schedule_id revision next_run_ms note until_ms
+-- Replies: paused | missing | changed | again
+
+local wrong = mismatch(schedule_id, revision, next_run_ms)
+if wrong then
+  return wrong
+end
+redis.call('HSET', SCHEDULE .. schedule_id, 'state', 'paused', 'note', note, 'paused_until_ms', until_ms)
+set_due(schedule_id, until_ms)
+return { 'paused', touch(schedule_id) }

@@ -1,0 +1,29 @@
+-- An edit. Open occurrences keep the definition they were enqueued with. Ticks of the old definition that are
+-- due and not yet swept are carried over with it, so that none is lost; ticks passed over by a pause are recorded.
+-- include: record
+-- include: audit
+-- include: schedule
+-- ARGV: schedule_id revision next_run_ms old_carry definition new_next_ms new_due_ms carry dropped_count dropped_first dropped_last
+-- Replies: updated | missing | changed | again
+
+local wrong = mismatch(schedule_id, revision, next_run_ms)
+if wrong then
+  return wrong
+end
+if redis.call('HGET', SCHEDULE .. schedule_id, 'carry') ~= old_carry then
+  return { 'again' }
+end
+if new_next_ms ~= next_run_ms and new_next_ms ~= '' and tonumber(new_next_ms) <= NOW then
+  return { 'again' }
+end
+local key = SCHEDULE .. schedule_id
+if redis.call('EXISTS', PENDING .. schedule_id, ACTIVE .. schedule_id, HELD .. schedule_id) > 0 then
+  local old = redis.call('HMGET', key, 'incarnation', 'definition_revision', 'definition')
+  redis.call('HSET', SUPERSEDED .. schedule_id, old[1] .. '.' .. old[2], old[3])
+end
+audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
+local now_at = touch(schedule_id)
+redis.call('HSET', key, 'definition', definition, 'definition_revision', now_at, 'next_run_ms', new_next_ms, 'carry', carry)
+redis.call('HDEL', key, 'failures')
+set_due(schedule_id, new_due_ms)
+return { 'updated', now_at }

@@ -1,0 +1,106 @@
+"""Extra runs that a person asks for. They leave the timetable alone and pass the same gates as any other run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duly.common.errors import Held, InvalidField, Refused, RevisionConflict, ScheduleNotFound
+from duly.common.identity import Occurrence, idempotency_key, job_id
+from duly.common.records.schedule import ScheduleRecord
+from duly.common.settings import Settings
+from duly.common.store import jobs
+from duly.common.store.connection import Client, translated
+from duly.common.store.keys import Keys
+from duly.common.store.schedules import ScheduleStore
+from duly.common.store.scripts import Scripts
+from duly.common.store.sweeping import occurrence_fields
+
+MAX_KEY_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ManualRun:
+    """The occurrence of an extra run, and whether this request made it (``replayed`` False) or found it."""
+
+    occurrence: Occurrence
+    job_id: str
+    replayed: bool
+
+
+class ManualRuns:
+    """Enqueues extra runs."""
+
+    def __init__(self, client: Client, keys: Keys, scripts: Scripts, settings: Settings) -> None:
+        self._schedules = ScheduleStore(client, keys, scripts)
+        self._keys = keys
+        self._scripts = scripts
+        self._queue_limit = settings.queue_limit
+
+    def run(self, schedule_id: str, key: str) -> ManualRun:
+        """Enqueue one extra run now; the same ``key`` gives the same run until a day after it ended.
+
+        Raises ScheduleNotFound, Held when the schedule is quarantined, Refused when it is paused or its queue is
+        full, InvalidField for an unusable key.
+        """
+        if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():
+            raise InvalidField("idempotency_key", f"must be 1-{MAX_KEY_LENGTH} printable characters")
+        word, tick_ms = "again", self._schedules.now_ms()
+        for _ in range(10):
+            record = self._schedules.get(schedule_id)
+            tick_ms = _between_ticks(record, tick_ms)
+            word, found = self._ask(record, key, tick_ms)
+            if word in {"accepted", "replayed"}:
+                occurrence = Occurrence(schedule_id, int(found))
+                return ManualRun(occurrence, job_id(occurrence, 1), replayed=word == "replayed")
+            if word not in {"again", "changed"}:
+                break
+            tick_ms += 1
+        raise _refusal(word, schedule_id)
+
+    def _ask(self, record: ScheduleRecord, key: str, tick_ms: int) -> tuple[str, str]:
+        definition = record.definition
+        occurrence = Occurrence(record.schedule_id, tick_ms)
+        manual_key = self._keys.manual(record.schedule_id, key)
+        job = job_id(occurrence, 1)
+        fields = [
+            *occurrence_fields(definition, str(record.definition_revision), record.incarnation),
+            "job_id",
+            job,
+            "idempotency_key",
+            idempotency_key(occurrence, definition.digest),
+            "manual_key",
+            manual_key,
+        ]
+        with translated():
+            reply = self._scripts.call(
+                "run_now",
+                [*fields, *jobs.job_fields(occurrence, 1, definition.queue, tick_ms)],
+                schedule_id=record.schedule_id,
+                revision=record.revision,
+                manual_key=manual_key,
+                tick_ms=tick_ms,
+                job_id=job,
+                queue=definition.queue,
+                queue_limit=self._queue_limit,
+                n_fields=len(fields),
+            )
+        return reply[0], reply[1] if len(reply) > 1 else ""
+
+
+def _between_ticks(record: ScheduleRecord, instant_ms: int) -> int:
+    """The first millisecond from ``instant_ms`` that is no tick of the schedule: those belong to the sweep."""
+    while record.definition.timetable.is_tick(instant_ms):
+        instant_ms += 1
+    return instant_ms
+
+
+def _refusal(word: str, schedule_id: str) -> Exception:
+    if word == "missing":
+        return ScheduleNotFound(schedule_id)
+    if word == "quarantined":
+        return Held(f"schedule '{schedule_id}' is quarantined: resolve its holds first (duly holds)")
+    if word == "paused":
+        return Refused(f"schedule '{schedule_id}' is paused; resume it first", code="paused")
+    if word == "backpressure":
+        return Refused(f"the queue of schedule '{schedule_id}' is full", code="backpressure")
+    return RevisionConflict(schedule_id)

@@ -1,0 +1,323 @@
+"""Schedules in the store: written, listed, edited, paused, resumed and deleted.
+
+Every change is a compare-and-set on the schedule's revision and on the run it stands at. Where only the sweep
+moved the schedule meanwhile, the change is planned again from what is there now; where a person changed it,
+RevisionConflict is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from duly.common.errors import InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
+from duly.common.identity import check_schedule_id
+from duly.common.records.definition import ScheduleDefinition, define
+from duly.common.records.schedule import ScheduleRecord, ScheduleState
+from duly.common.store import carry
+from duly.common.store.connection import Client, translated
+from duly.common.store.keys import Keys
+from duly.common.store.scripts import Scripts, Value
+from duly.common.timetable import TickRange, Timetable
+
+MODEL_FIELDS = ("missed_run_policy", "jitter_window_ms", "lease_ttl_ms", "retry_budget", "backoff")
+TIMING_FIELDS = ("spec", "start_at", "end_at")
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What an edit did: the record after it, and the ticks it touched.
+
+    ``carried``: due ticks of the old definition that the sweep will still settle. ``dropped``: ticks passed over
+    because the schedule was paused. ``next_run_before_ms``/``next_run_ms``: where the schedule stood and stands.
+    """
+
+    record: ScheduleRecord
+    next_run_before_ms: int | None
+    carried: TickRange | None = None
+    dropped: TickRange | None = None
+
+
+class ScheduleStore:
+    """All schedules of one fleet. Every method raises StoreUnavailable when Redis cannot serve."""
+
+    def __init__(self, client: Client, keys: Keys, scripts: Scripts) -> None:
+        self._client = client
+        self._keys = keys
+        self._scripts = scripts
+
+    def now_ms(self) -> int:
+        """The store's clock, in epoch milliseconds."""
+        with translated():
+            seconds, micros = self._client.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def get(self, schedule_id: str) -> ScheduleRecord:
+        """The schedule as it stands; raises ScheduleNotFound."""
+        check_schedule_id(schedule_id)
+        found = self._read([schedule_id])
+        if not found:
+            raise ScheduleNotFound(schedule_id)
+        return found[0]
+
+    def exists(self, schedule_id: str) -> bool:
+        with translated():
+            return bool(self._client.exists(self._keys.schedule(schedule_id)))
+
+    def page(self, limit: int, after: str = "") -> tuple[list[ScheduleRecord], str | None]:
+        """Up to ``limit`` schedules in order of their ids, from the first id after ``after``.
+
+        The second value is the ``after`` of the next page, or None at the end. Stays right while schedules come
+        and go.
+        """
+        start = f"({after}" if after else "-"
+        with translated():
+            ids = self._client.zrange(self._keys.schedules, start, "+", bylex=True, offset=0, num=limit + 1)
+        more = len(ids) > limit
+        ids = ids[:limit]
+        return self._read(ids), ids[-1] if more else None
+
+    def add(self, definition: ScheduleDefinition) -> ScheduleRecord:
+        """Write a new schedule; its first tick is the first after now. Raises ScheduleExists."""
+
+        def attempt() -> list[Any]:
+            next_ms = definition.timetable.next_after(self.now_ms())
+            return self._call(
+                "add_schedule",
+                schedule_id=definition.schedule_id,
+                definition=definition.to_json(),
+                next_run_ms=_text(next_ms),
+                due_ms=_release(definition.timetable, next_ms),
+            )
+
+        if self._until_settled(attempt)[0] == "exists":
+            raise ScheduleExists(definition.schedule_id)
+        return self.get(definition.schedule_id)
+
+    def update(self, schedule_id: str, changes: Mapping[str, Any], *, revision: int | None = None) -> Edit:
+        """Change fields of a schedule; fields not named keep their values.
+
+        ``changes`` holds definition fields. With ``revision`` the change is made only to that revision.
+        Raises ScheduleNotFound, RevisionConflict, InvalidField.
+        """
+        edit: Edit | None = None
+
+        def attempt() -> list[Any]:
+            nonlocal edit
+            record = self._at_revision(schedule_id, revision)
+            definition = changed_definition(record, changes)
+            edit, arguments = self._plan_edit(record, definition)
+            return self._call("update_schedule", definition=definition.to_json(), **arguments)
+
+        self._raise_for(self._until_settled(attempt)[0], schedule_id)
+        assert edit is not None
+        return Edit(self.get(schedule_id), edit.next_run_before_ms, edit.carried, edit.dropped)
+
+    def preview_update(self, schedule_id: str, changes: Mapping[str, Any]) -> tuple[ScheduleDefinition, Edit]:
+        """What `update` would do now, without doing it."""
+        record = self.get(schedule_id)
+        definition = changed_definition(record, changes)
+        return definition, self._plan_edit(record, definition)[0]
+
+    def pause(
+        self, schedule_id: str, note: str, until_ms: int | None = None, *, revision: int | None = None
+    ) -> ScheduleRecord:
+        """Stop the schedule's ticks from being due, with a note, until resumed or until ``until_ms``."""
+        if until_ms is not None and until_ms <= self.now_ms():
+            raise InvalidField("until", "must lie in the future")
+
+        def attempt() -> list[Any]:
+            record = self._at_revision(schedule_id, revision)
+            return self._call("pause_schedule", note=note, until_ms=_text(until_ms), **_seen(record))
+
+        self._raise_for(self._until_settled(attempt)[0], schedule_id)
+        return self.get(schedule_id)
+
+    def resume(self, schedule_id: str, catch_up: str = "none", *, revision: int | None = None) -> Edit:
+        """End a pause. ``catch_up``: ``none`` starts at the next tick, ``latest`` also runs the latest missed one.
+
+        The ticks passed over are recorded as one audit record. Raises Refused when the schedule is not paused.
+        """
+        if catch_up not in {"none", "latest"}:
+            raise InvalidField("catch_up", "must be 'latest' or 'none'")
+        edit: Edit | None = None
+
+        def attempt() -> list[Any]:
+            nonlocal edit
+            record = self._at_revision(schedule_id, revision)
+            now_ms = self.now_ms()
+            timetable = record.definition.timetable
+            missed = _due_range(timetable, record.next_run_ms, now_ms)
+            next_ms = timetable.next_after(now_ms)
+            dropped = missed
+            if catch_up == "latest" and missed:
+                next_ms = missed.last_ms
+                dropped = timetable.range_between(missed.first_ms, missed.last_ms - 1)
+            edit = Edit(record, record.next_run_ms, dropped=dropped)
+            return self._call(
+                "resume_schedule",
+                catch_up=catch_up,
+                new_next_ms=_text(next_ms),
+                new_due_ms=_release(timetable, next_ms),
+                **_seen(record),
+                **_dropped(dropped),
+            )
+
+        word = self._until_settled(attempt)[0]
+        if word == "not_paused":
+            raise Refused(f"schedule '{schedule_id}' is not paused", code="not_paused")
+        self._raise_for(word, schedule_id)
+        assert edit is not None
+        return Edit(self.get(schedule_id), edit.next_run_before_ms, dropped=edit.dropped)
+
+    def delete(self, schedule_id: str, *, revision: int | None = None) -> None:
+        """Remove the schedule. Its audit trail, run history and holds stay readable."""
+
+        def attempt() -> list[Any]:
+            record = self._at_revision(schedule_id, revision)
+            due = None
+            if record.state is not ScheduleState.PAUSED:
+                due = _due_range(record.definition.timetable, record.next_run_ms, self.now_ms())
+            return self._call("delete_schedule", **_seen(record), **_dropped(due))
+
+        self._raise_for(self._until_settled(attempt)[0], schedule_id)
+
+    def definitions(self, schedule_ids: list[str]) -> list[tuple[str, str] | None]:
+        """For each id its definition's revision and JSON text, in one round trip; None where there is none."""
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            for schedule_id in schedule_ids:
+                pipe.hmget(self._keys.schedule(schedule_id), "definition_revision", "definition")
+            return [(row[0], row[1]) if row[1] else None for row in pipe.execute()]
+
+    def _plan_edit(self, record: ScheduleRecord, definition: ScheduleDefinition) -> tuple[Edit, dict[str, Value]]:
+        old, timing_kept = record.definition, not timing_changed(record.definition, definition)
+        if timing_kept:
+            next_ms, carried, dropped, carry_text = record.next_run_ms, None, None, record.carry
+        else:
+            now_ms = self.now_ms()
+            next_ms = definition.timetable.next_after(now_ms)
+            passed = _due_range(old.timetable, record.next_run_ms, now_ms)
+            paused = record.state is ScheduleState.PAUSED
+            carried, dropped = (None, passed) if paused else (passed, None)
+            carry_text = self._carry(record, carried, now_ms)
+        due = (
+            _text(record.paused_until_ms)
+            if record.state is ScheduleState.PAUSED
+            else ("0" if carry_text else _release(definition.timetable, next_ms))
+        )
+        arguments: dict[str, Value] = {
+            **_seen(record),
+            **_dropped(dropped),
+            "new_next_ms": _text(next_ms),
+            "new_due_ms": due,
+            "old_carry": record.carry,
+            "carry": carry_text,
+        }
+        return Edit(record, record.next_run_ms, carried, dropped), arguments
+
+    @staticmethod
+    def _carry(record: ScheduleRecord, due: TickRange | None, now_ms: int) -> str:
+        if due is None:
+            return record.carry
+        carried = carry.load(record.carry)
+        if len(carried) >= carry.MAX_CARRIED:
+            raise Refused(
+                f"schedule '{record.schedule_id}' was edited {len(carried)} times while ticks were due and nobody "
+                "swept them; start a worker or 'duly scheduler' first",
+                code="unswept_edits",
+            )
+        entry = carry.CarriedTicks(record.definition, record.definition_revision, due.first_ms, now_ms)
+        return carry.dump([*carried, entry])
+
+    def _at_revision(self, schedule_id: str, revision: int | None) -> ScheduleRecord:
+        record = self.get(schedule_id)
+        if revision is not None and record.revision != revision:
+            raise RevisionConflict(schedule_id)
+        return record
+
+    def _read(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
+        if not schedule_ids:
+            return []
+        with translated(), self._client.pipeline(transaction=True) as pipe:
+            for schedule_id in schedule_ids:
+                pipe.hgetall(self._keys.schedule(schedule_id))
+                pipe.zcard(self._keys.held(schedule_id))
+            rows = pipe.execute()
+        return [ScheduleRecord.from_hash(rows[n], rows[n + 1]) for n in range(0, len(rows), 2) if rows[n]]
+
+    def _call(self, name: str, **arguments: Value) -> list[Any]:
+        with translated():
+            return self._scripts.call(name, **arguments)
+
+    @staticmethod
+    def _until_settled(attempt: Callable[[], list[Any]]) -> list[Any]:
+        """Ask again while only the clock or the sweep moved between the reading and the writing."""
+        for _ in range(_ATTEMPTS):
+            reply = attempt()
+            if reply[0] != "again":
+                return reply
+        raise Refused("the schedule's ticks come faster than it can be changed; pause it first", code="busy")
+
+    @staticmethod
+    def _raise_for(word: str, schedule_id: str) -> None:
+        if word == "missing":
+            raise ScheduleNotFound(schedule_id)
+        if word == "changed":
+            raise RevisionConflict(schedule_id)
+
+
+def timing_changed(old: ScheduleDefinition, new: ScheduleDefinition) -> bool:
+    """Whether an edit restarts the schedule from the first tick after it."""
+    return any(getattr(old, name) != getattr(new, name) for name in TIMING_FIELDS)
+
+
+def changed_definition(record: ScheduleRecord, changes: Mapping[str, Any]) -> ScheduleDefinition:
+    """The definition after ``changes``; raises InvalidField, also when the model changes and is not restated."""
+    if "schedule_id" in changes and changes["schedule_id"] != record.schedule_id:
+        raise InvalidField("schedule_id", "cannot be changed; delete the schedule and add it anew")
+    fields = {**record.definition.model_dump(mode="json"), **changes}
+    if changes.get("missed_run_policy", "backfill") != "backfill" and "backfill_limit" not in changes:
+        fields["backfill_limit"] = None
+    definition = define(fields)
+    old_type, new_type = record.definition.expression.schedule_type, definition.expression.schedule_type
+    if old_type != new_type:
+        silent = [name for name in MODEL_FIELDS if name not in changes]
+        if silent:
+            raise InvalidField(
+                silent[0],
+                f"must be stated again when a schedule turns from {old_type} to {new_type}"
+                + (f" (so must {', '.join(silent[1:])})" if silent[1:] else ""),
+            )
+    return definition
+
+
+def _due_range(timetable: Timetable, next_run_ms: int | None, now_ms: int) -> TickRange | None:
+    if next_run_ms is None or next_run_ms > now_ms:
+        return None
+    return timetable.range_between(next_run_ms, now_ms)
+
+
+def _seen(record: ScheduleRecord) -> dict[str, Value]:
+    return {
+        "schedule_id": record.schedule_id,
+        "revision": record.revision,
+        "next_run_ms": _text(record.next_run_ms),
+    }
+
+
+def _dropped(ticks: TickRange | None) -> dict[str, Value]:
+    return {
+        "dropped_count": ticks.count if ticks else 0,
+        "dropped_first": ticks.first_ms if ticks else "",
+        "dropped_last": ticks.last_ms if ticks else "",
+    }
+
+
+def _release(timetable: Timetable, tick_ms: int | None) -> str:
+    return "" if tick_ms is None else str(timetable.release_ms(tick_ms))
+
+
+def _text(value: int | None) -> str:
+    return "" if value is None else str(value)

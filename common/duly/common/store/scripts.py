@@ -1,0 +1,131 @@
+"""The Lua scripts: loaded from their files, called by name with keyword arguments, answered in words.
+
+The header of each file is its interface, and the only place that states it: ``-- ARGV:`` names the arguments
+(bound to locals of the same names; a trailing ``name...`` takes the rest), ``-- Replies:`` the words it may
+answer, ``-- include:`` the fragments it shares. Every script is also given all key names (see
+`duly.common.store.keys.Keys.stems`) and the fleet's limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+from redis.client import Pipeline
+from redis.commands.core import Script as RedisScript
+
+from duly.common.errors import StoreProtocolError
+from duly.common.settings import Settings
+from duly.common.store.connection import Client
+from duly.common.store.keys import Keys
+
+LIMITS = ("retention_ms", "schedule_history", "fleet_history", "redelivery_ms")
+# Without this first line a script that runs into the memory limit stops half-way; with it, it is refused
+# before it starts.
+SHEBANG = "#!lua\n"
+
+Value: TypeAlias = str | int | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptSource:
+    """One script file: its Lua text, complete with what it includes, and the interface its header states."""
+
+    name: str
+    text: str
+    arguments: tuple[str, ...]
+    rest: str | None
+    replies: frozenset[str]
+
+
+@cache
+def source(name: str) -> ScriptSource:
+    """Read the script called ``name``; raises FileNotFoundError when there is none."""
+    folder = files("duly.common.store") / "lua"
+    body = (folder / f"{name}.lua").read_text("utf-8")
+    names = _header(body, "ARGV").split()
+    rest = names.pop().removesuffix("...") if names and names[-1].endswith("...") else None
+    includes = re.findall(r"^-- include: (\w+)$", body, re.MULTILINE)
+    library = "".join((folder / "lib" / f"{each}.lua").read_text("utf-8") for each in includes)
+    return ScriptSource(
+        name=name,
+        text=_bindings(tuple(names), rest) + library + body,
+        arguments=tuple(names),
+        rest=rest,
+        replies=frozenset(_header(body, "Replies").split(" | ")),
+    )
+
+
+def script_names() -> list[str]:
+    """The names of all scripts, in alphabetical order."""
+    folder = files("duly.common.store") / "lua"
+    return sorted(each.name.removesuffix(".lua") for each in folder.iterdir() if each.name.endswith(".lua"))
+
+
+def _header(body: str, label: str) -> str:
+    found = re.search(rf"^-- {label}:(.*)$", body, re.MULTILINE)
+    return found.group(1).strip() if found else ""
+
+
+def _bindings(names: tuple[str, ...], rest: str | None) -> str:
+    stems = list(Keys().stems())
+    lines = [f"local {', '.join(stems)} = {', '.join(f'KEYS[{n}]' for n in range(1, len(stems) + 1))}"]
+    bound = LIMITS + names
+    lines.append(f"local {', '.join(bound)} = {', '.join(f'ARGV[{n}]' for n in range(1, len(bound) + 1))}")
+    if rest:
+        # unpack() would stop at some thousands of values.
+        lines.append(f"local {rest} = {{}} for n = {len(bound) + 1}, #ARGV do {rest}[#{rest} + 1] = ARGV[n] end")
+    return "\n".join(lines) + "\n"
+
+
+class Scripts:
+    """Calls scripts on one connection.
+
+    `call` returns the reply as a list whose first element is one of the words of the script's header; any other
+    word raises StoreProtocolError. Connection and server errors are raised as redis-py raises them.
+    """
+
+    def __init__(self, client: Client, settings: Settings, *, shebang: bool) -> None:
+        self._client = client
+        self._shebang = shebang
+        self._keys = list(Keys(settings.prefix).stems().values())
+        self._limits: list[Value] = [
+            settings.retention_ms,
+            settings.schedule_history,
+            settings.fleet_history,
+            settings.redelivery_ms,
+        ]
+        self._registered: dict[str, RedisScript] = {}
+
+    def call(self, name: str, rest: Iterable[Value] = (), /, **arguments: Value) -> list[Any]:
+        """Run one script now and return its reply."""
+        return self.check(name, self._invoke(name, rest, arguments, self._client))
+
+    def queue(self, pipeline: Pipeline, name: str, rest: Iterable[Value] = (), /, **arguments: Value) -> None:
+        """Put a call into a pipeline; give each of its replies to `check`."""
+        self._invoke(name, rest, arguments, pipeline)
+
+    def check(self, name: str, reply: Any) -> list[Any]:
+        """The reply itself when its first word is one that the script's header promises."""
+        word = reply[0] if isinstance(reply, list) and reply else reply
+        text = word.decode() if isinstance(word, bytes) else word
+        if not isinstance(reply, list) or text not in source(name).replies:
+            raise StoreProtocolError(f"the store's answer to '{name}' is none this version knows")
+        return reply
+
+    def _invoke(self, name: str, rest: Iterable[Value], arguments: dict[str, Value], client: Any) -> Any:
+        script = source(name)
+        if arguments.keys() != set(script.arguments):
+            raise TypeError(f"{name} takes {script.arguments}, not {tuple(arguments)}")
+        values = self._limits + [arguments[each] for each in script.arguments] + list(rest)
+        return self._script(script)(keys=self._keys, args=values, client=client)
+
+    def _script(self, script: ScriptSource) -> RedisScript:
+        if script.name not in self._registered:
+            text = (SHEBANG if self._shebang else "") + script.text
+            self._registered[script.name] = self._client.register_script(text)
+        return self._registered[script.name]

@@ -1,0 +1,242 @@
+"""What the duty holder does in the store: claims the duty, surveys what is due, dispatches and attends.
+
+Each call carries the duty's token, and each script checks it before it writes: a holder that was replaced
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from duly.common.identity import Occurrence, job_id
+from duly.common.records.definition import ScheduleDefinition
+from duly.common.store import jobs
+from duly.common.store.connection import Client, translated
+from duly.common.store.scripts import Scripts, Value
+from duly.common.timetable import TickRange
+
+# Ticks that may wait behind a running occurrence under `buffer_one` before the newest coalesces the older ones.
+BUFFERED_TICKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DueSchedule:
+    """A schedule whose instant has come, as the survey saw it. Instants in epoch milliseconds."""
+
+    schedule_id: str
+    revision: str
+    definition_revision: str
+    incarnation: str
+    state: str
+    next_run_ms: int | None
+    paused_until_ms: int | None
+    carry: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedOccurrence:
+    """An open occurrence whose instant has come."""
+
+    occurrence: Occurrence
+    attempt: int
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the duty holder saw. ``now_ms``: the store's clock; ``upcoming_ms``: the next instant with work."""
+
+    now_ms: int
+    schedules: list[DueSchedule]
+    occurrences: list[WatchedOccurrence]
+    upcoming_ms: int | None
+
+
+class Action(StrEnum):
+    """What the sweep wants for one tick; the store may still refuse an `enqueue`."""
+
+    ENQUEUE = "enqueue"
+    SKIP = "skip"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class TickOrder:
+    """One tick and what to do with it; ``reason`` is an audit reason for SKIP and FAIL."""
+
+    tick_ms: int
+    action: Action = Action.ENQUEUE
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchOrder:
+    """What the sweep decided for one schedule: its due ticks, what was dropped, and where it stands next."""
+
+    seen: DueSchedule
+    definition: ScheduleDefinition | None
+    """None when what is stored cannot be used; its ticks can only fail."""
+    definition_revision: str
+    ticks: Sequence[TickOrder]
+    dropped: TickRange | None
+    new_next_ms: int | None
+    new_due_ms: int | None
+    new_carry: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchReply:
+    """``word``: `advanced`, `failed` (stays due), `changed` (somebody was faster) or `backwards` (a defect)."""
+
+    word: str
+    outcomes: list[tuple[str, str]]
+    """(outcome, reason) for each tick that was settled, in order."""
+
+
+class SweepStore:
+    """The store as the duty holder uses it. `None` from a method means that the duty is lost."""
+
+    def __init__(self, client: Client, scripts: Scripts) -> None:
+        self._client = client
+        self._scripts = scripts
+
+    def claim_duty(self, token: str, holder: str, ttl_ms: int) -> tuple[int | None, int]:
+        """Ask for the duty: (fence, 0) when it is held now, (None, milliseconds to wait) when it is taken."""
+        with translated():
+            reply = self._scripts.call("claim_duty", token=token, holder=holder, ttl_ms=ttl_ms)
+        if reply[0] == "holding":
+            return int(reply[1] or 0), 0
+        return None, max(int(reply[1]), 1)
+
+    def release_duty(self, token: str) -> bool:
+        """Hand the duty over; False when it was not held."""
+        with translated():
+            return bool(self._scripts.call("release_duty", token=token)[0] == "released")
+
+    def survey(self, token: str, ttl_ms: int, page: int) -> Survey | None:
+        """Renew the duty and read what is due, at most ``page`` schedules and ``page`` occurrences."""
+        with translated():
+            reply = self._scripts.call("survey", duty_token=token, duty_ttl_ms=ttl_ms, page=page)
+        if reply[0] == "lost_duty":
+            return None
+        _, now_ms, schedules, occurrences, upcoming = reply
+        return Survey(
+            now_ms=int(now_ms),
+            schedules=[_due(row) for row in schedules],
+            occurrences=[
+                WatchedOccurrence(Occurrence.parse(row[0]), int(row[1] or 0), row[2] or "default")
+                for row in occurrences
+            ],
+            upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
+        )
+
+    def dispatch(
+        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int
+    ) -> list[DispatchReply] | None:
+        """Carry out the orders in one script; one reply for each, in order."""
+        items: list[Value] = []
+        for order in orders:
+            items.extend(_encode(order, now_ms))
+        with translated():
+            reply = self._scripts.call("dispatch", items, duty_token=token, queue_limit=queue_limit, count=len(orders))
+        if reply[0] == "lost_duty":
+            return None
+        return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in reply[2]]
+
+    def attend(self, token: str, watched: Sequence[WatchedOccurrence], now_ms: int) -> list[str] | None:
+        """Look at each occurrence: expire its lease, release its retry, deliver it again. One word for each."""
+        if not watched:
+            return []
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            for each in watched:
+                attempt = each.attempt + 1
+                self._scripts.queue(
+                    pipe,
+                    "attend",
+                    jobs.job_fields(each.occurrence, attempt, each.queue, now_ms),
+                    duty_token=token,
+                    schedule_id=each.occurrence.schedule_id,
+                    tick_ms=each.occurrence.tick_ms,
+                    attempt=attempt,
+                    job_id=job_id(each.occurrence, attempt),
+                    queue=each.queue,
+                )
+            words = [self._scripts.check("attend", reply)[0] for reply in pipe.execute()]
+        return None if "lost_duty" in words else words
+
+
+def occurrence_fields(definition: ScheduleDefinition, definition_revision: str, incarnation: str) -> list[Value]:
+    """What an occurrence keeps of its definition, as a flat list of names and values."""
+    return [
+        "revision", definition_revision,
+        "incarnation", incarnation,
+        "coalesces", "1" if definition.policy.coalesces else "0",
+        "overlap", definition.overlap,
+        "max_lateness_ms", "" if definition.max_lateness_ms is None else definition.max_lateness_ms,
+        "lease_ttl_ms", definition.lease_ttl_ms,
+        "retry_budget", definition.retry_budget,
+        "backoff_base_ms", definition.backoff.base_ms,
+        "backoff_factor", str(definition.backoff.factor),
+        "backoff_max_ms", definition.backoff.max_ms,
+        "review_owner", definition.review_owner,
+        "task", definition.task,
+        "queue", definition.queue,
+    ]  # fmt: skip
+
+
+def _encode(order: DispatchOrder, now_ms: int) -> Iterator[Value]:
+    """One item of `lua/dispatch.lua`, in the order its header gives."""
+    seen = order.seen
+    yield from (seen.schedule_id, seen.revision, _text(seen.next_run_ms), seen.carry)
+    yield from (_text(order.new_next_ms), _text(order.new_due_ms), order.new_carry)
+    dropped = order.dropped
+    yield from (dropped.count, dropped.first_ms, dropped.last_ms) if dropped else (0, "", "")
+    yield from _terms(order, now_ms)
+    yield len(order.ticks)
+    for tick in order.ticks:
+        occurrence = Occurrence(seen.schedule_id, tick.tick_ms)
+        yield from (tick.tick_ms, tick.action.value, tick.reason, job_id(occurrence, 1))
+        yield from _counted(jobs.own_fields(occurrence, 1) if tick.action is Action.ENQUEUE else [])
+
+
+def _terms(order: DispatchOrder, now_ms: int) -> Iterator[Value]:
+    definition, incarnation = order.definition, order.seen.incarnation
+    if definition is None:
+        yield from ("0", "skip", 0, "", incarnation, "", 0, 0)
+        return
+    yield from ("1" if definition.policy.coalesces else "0", definition.overlap)
+    yield from (definition.backfill_limit or BUFFERED_TICKS, definition.queue, incarnation, definition.digest)
+    yield from _counted(occurrence_fields(definition, order.definition_revision, incarnation))
+    yield from _counted(jobs.shared_fields(definition.queue, now_ms))
+
+
+def _counted(values: list[Value]) -> list[Value]:
+    return [len(values), *values]
+
+
+def _due(row: list[Any]) -> DueSchedule:
+    schedule_id, revision, definition_revision, incarnation, state, next_run, until, carry = (
+        row[n] if n < len(row) and row[n] is not None else "" for n in range(8)
+    )
+    return DueSchedule(
+        schedule_id,
+        revision,
+        definition_revision,
+        incarnation,
+        state,
+        int(next_run) if next_run else None,
+        int(until) if until else None,
+        carry,
+    )
+
+
+def _outcome(text: str) -> tuple[str, str]:
+    outcome, _, reason = text.partition(":")
+    return outcome, reason
+
+
+def _text(value: int | None) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,64 @@
+"""The missed-run policy: which due ticks become jobs, and which are dropped on record. Pure.
+
+`skip` and `run_once` enqueue only the latest due tick; `backfill` the N most recent, oldest first. Since the
+schedule keeps its next run durably, one due tick and a backlog are the same case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duly.common.records.definition import MissedRunPolicy, ScheduleDefinition
+from duly.common.store.sweeping import Action, TickOrder
+from duly.common.timetable import TickRange
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done with the due ticks of one schedule. Instants in epoch milliseconds.
+
+    ``next_ms``: the tick the schedule stands at afterwards, ``due_ms``: when that one may be released; both None
+    when the schedule has no more ticks.
+    """
+
+    ticks: list[TickOrder]
+    dropped: TickRange | None
+    next_ms: int | None
+    due_ms: int | None
+
+
+def plan(definition: ScheduleDefinition, next_run_ms: int, now_ms: int, most: int) -> Plan:
+    """Plan the ticks from ``next_run_ms`` that may be released at ``now_ms``.
+
+    At most ``most`` ticks are planned; the rest stay due.
+    """
+    latest_ms = definition.timetable.latest_released(now_ms, next_run_ms)
+    if latest_ms is None:
+        return Plan([], None, next_run_ms, definition.timetable.release_ms(next_run_ms))
+    return _settle(definition, next_run_ms, latest_ms, now_ms, most)
+
+
+def plan_carried(definition: ScheduleDefinition, next_run_ms: int, until_ms: int, now_ms: int) -> Plan:
+    """Plan the ticks up to ``until_ms`` of a definition that was edited since; none of them is left over."""
+    passed = definition.timetable.range_between(next_run_ms, until_ms)
+    if passed is None:
+        return Plan([], None, None, None)
+    return _settle(definition, next_run_ms, passed.last_ms, now_ms, definition.backfill_limit or 1)
+
+
+def _settle(definition: ScheduleDefinition, first_ms: int, latest_ms: int, now_ms: int, most: int) -> Plan:
+    timetable = definition.timetable
+    kept = [latest_ms]
+    if definition.policy is MissedRunPolicy.BACKFILL:
+        kept = timetable.most_recent(latest_ms, definition.backfill_limit or 1, first_ms)
+    dropped = timetable.range_between(first_ms, kept[0] - 1) if kept[0] > first_ms else None
+    later = kept[most:]
+    next_ms = later[0] if later else timetable.next_after(latest_ms)
+    due_ms = None if next_ms is None else timetable.release_ms(next_ms)
+    return Plan([_order(definition, tick_ms, now_ms) for tick_ms in kept[:most]], dropped, next_ms, due_ms)
+
+
+def _order(definition: ScheduleDefinition, tick_ms: int, now_ms: int) -> TickOrder:
+    if definition.max_lateness_ms is not None and now_ms - tick_ms > definition.max_lateness_ms:
+        return TickOrder(tick_ms, Action.SKIP, "too_late")
+    return TickOrder(tick_ms)

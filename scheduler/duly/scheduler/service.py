@@ -1,0 +1,127 @@
+"""A scheduler candidate: competes for the duty, sweeps while it holds it, hands it over when it stops."""
+
+from __future__ import annotations
+
+import logging
+
+import redis
+
+from duly.common.clock import Clock, SystemClock
+from duly.common.errors import StoreUnavailable
+from duly.common.identity import new_token
+from duly.common.store import Store
+from duly.common.store.connection import Client, connect
+from duly.scheduler.sweep import Sweep, Sweeper
+
+log = logging.getLogger(__name__)
+
+UNAVAILABLE_WAIT_MS = 500.0
+LONGEST_WAIT_MS = 3_000.0
+BEAT_MS = 15_000.0
+
+
+class Candidate:
+    """One process's part in the competition for the duty. `step` does one thing and says how long to wait."""
+
+    def __init__(self, store: Store, sweeper: Sweeper, name: str, clock: Clock | None = None) -> None:
+        self._store = store
+        self._sweeper = sweeper
+        self._name = name
+        self._clock = clock or SystemClock()
+        self._token = new_token()
+        self._holding = False
+        self._beat_at_ms = 0.0
+
+    @property
+    def holding(self) -> bool:
+        """Whether this process believed at its last step that it holds the duty."""
+        return self._holding
+
+    def step(self) -> float:
+        """Claim the duty, or sweep under it; the milliseconds until there is something to do again.
+
+        A store that cannot be reached is an answer too: nothing is known, so nothing is done, and the duty must
+        be proven again.
+        """
+        asked_ms = self._clock.monotonic_ms()
+        try:
+            self._beat(asked_ms)
+            if not self._holding:
+                return self._claim()
+            sweep = self._sweeper.sweep_once(self._token)
+        except StoreUnavailable as error:
+            log.warning("%s", error, extra={"action": "store_unavailable"})
+            return UNAVAILABLE_WAIT_MS
+        if sweep is None:
+            log.warning("%s lost the duty", self._name, extra={"action": "duty_lost"})
+            self._holding, self._token = False, new_token()
+            return 0.0
+        return self._until_next(sweep, asked_ms)
+
+    def stop(self) -> None:
+        """Hand the duty over, so that another candidate need not wait for it to expire."""
+        try:
+            if self._holding and self._store.sweeping.release_duty(self._token):
+                log.info("%s handed the duty over", self._name, extra={"action": "duty_released"})
+            self._store.fleet.leave(self._name)
+        except StoreUnavailable as error:
+            log.warning("duty not handed over: %s", error, extra={"action": "store_unavailable"})
+        self._holding = False
+
+    def _claim(self) -> float:
+        ttl_ms = self._store.settings.duty_ttl_ms
+        fence, wait_ms = self._store.sweeping.claim_duty(self._token, self._name, ttl_ms)
+        if fence is None:
+            return min(float(wait_ms), LONGEST_WAIT_MS)
+        self._holding = True
+        log.info("%s holds the duty, fence %d", self._name, fence, extra={"action": "duty_acquired"})
+        return 0.0
+
+    def _until_next(self, sweep: Sweep, asked_ms: float) -> float:
+        if sweep.more:
+            return 0.0
+        longest = min(self._store.settings.duty_ttl_ms / 3, LONGEST_WAIT_MS)
+        if sweep.upcoming_ms is None:
+            return longest
+        # The store's clock was read after `asked_ms`: measured from there the wait can only be too short.
+        since_asked = self._clock.monotonic_ms() - asked_ms
+        return min(max(sweep.upcoming_ms - sweep.now_ms - since_asked, 0.0), longest)
+
+    def _beat(self, now_ms: float) -> None:
+        if now_ms >= self._beat_at_ms:
+            self._store.fleet.beat(
+                self._name, {"role": "scheduler", "state": "holding" if self._holding else "standby"}
+            )
+            self._beat_at_ms = now_ms + BEAT_MS
+
+
+class Waker:
+    """Waits for a message that something became due earlier than expected, or that the duty is free.
+
+    A lost message costs at most the candidate's longest wait. The connection is its own: a subscribed
+    connection can do nothing else.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._client: Client = connect(store.settings.redis_url)
+        self._channels = (store.keys.wake_channel, store.keys.duty_channel)
+        self._pubsub: redis.client.PubSub | None = None
+
+    def wait(self, timeout_ms: float) -> bool:
+        """True when a message came; False when the time is over or the subscription broke."""
+        try:
+            if self._pubsub is None:
+                self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
+                self._pubsub.subscribe(*self._channels)
+            woken = self._pubsub.get_message(timeout=max(timeout_ms, 0.0) / 1000) is not None
+            while woken and self._pubsub.get_message(timeout=0.0) is not None:
+                pass  # one look serves all that came together
+            return woken
+        except redis.exceptions.RedisError:
+            self.close()
+            return False
+
+    def close(self) -> None:
+        if self._pubsub is not None:
+            self._pubsub.close()
+            self._pubsub = None

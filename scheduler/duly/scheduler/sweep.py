@@ -1,0 +1,196 @@
+"""One step of the sweep: see what is due, decide, carry it out. The loop around it is in `service`."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from duly.common.errors import DulyError
+from duly.common.records.definition import ScheduleDefinition
+from duly.common.store import Store, carry
+from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
+from duly.scheduler.hooks import Hooks
+from duly.scheduler.missed_run import Plan, plan, plan_carried
+
+log = logging.getLogger(__name__)
+
+PAGE = 500
+"""Schedules and occurrences that one step looks at; the rest are next, oldest first."""
+TICKS_PER_CALL = 200
+"""Ticks in one script call: some milliseconds of Redis, never more."""
+TICKS_PER_SCHEDULE = 100
+"""Ticks of one schedule in one step, so that a long backfill leaves room for the others."""
+CACHED_DEFINITIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What one step did. ``now_ms``/``upcoming_ms``: the store's clock, and when there is work again."""
+
+    now_ms: int
+    upcoming_ms: int | None
+    ticks: int
+    attended: int
+    more: bool
+    """The page was full or something changed underneath: look again at once."""
+
+
+class Sweeper:
+    """Carries out sweeps under one duty token. Not thread-safe."""
+
+    def __init__(self, store: Store, hooks: Hooks | None = None) -> None:
+        self._store = store
+        self._hooks = hooks or Hooks([])
+        self._definitions: OrderedDict[str, tuple[str, ScheduleDefinition]] = OrderedDict()
+
+    def sweep_once(self, token: str) -> Sweep | None:
+        """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
+
+        Raises StoreUnavailable; the step can be repeated, and repeats nothing that was done.
+        """
+        settings = self._store.settings
+        survey = self._store.sweeping.survey(token, settings.duty_ttl_ms, PAGE)
+        if survey is None:
+            return None
+        self._resume_expired_pauses(survey)
+        orders = list(self._orders(survey))
+        ticks, disturbed = 0, False
+        for batch in _batches(orders):
+            replies = self._store.sweeping.dispatch(token, batch, survey.now_ms, settings.queue_limit)
+            if replies is None:
+                return None
+            ticks += sum(len(reply.outcomes) for reply in replies)
+            disturbed |= any(reply.word == "changed" for reply in replies)
+            self._report(batch, replies)
+        words = self._store.sweeping.attend(token, survey.occurrences, survey.now_ms)
+        if words is None:
+            return None
+        full = len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE
+        more = full or disturbed or "changed" in words or any(_unfinished(order, survey.now_ms) for order in orders)
+        return Sweep(survey.now_ms, _earliest(survey, orders), ticks, len(words), more)
+
+    def _orders(self, survey: Survey) -> Iterator[DispatchOrder]:
+        active = [due for due in survey.schedules if due.state == "active"]
+        self._load_definitions(active)
+        for due in active:
+            definition = self._cached(due)
+            if definition is None:
+                yield _invalid(due, survey.now_ms)
+            elif due.carry:
+                yield self._carried_order(due, definition, survey.now_ms)
+            elif due.next_run_ms is None:
+                yield DispatchOrder(due, definition, due.definition_revision, [], None, None, None)
+            else:
+                plan_ = plan(definition, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
+                yield self._order(due, definition, due.definition_revision, plan_)
+
+    def _order(
+        self, due: DueSchedule, definition: ScheduleDefinition, definition_revision: str, plan_: Plan
+    ) -> DispatchOrder:
+        ticks = [self._hooks.before(definition, order) for order in plan_.ticks]
+        return DispatchOrder(due, definition, definition_revision, ticks, plan_.dropped, plan_.next_ms, plan_.due_ms)
+
+    def _carried_order(self, due: DueSchedule, definition: ScheduleDefinition, now_ms: int) -> DispatchOrder:
+        """The oldest carried definition's ticks; the schedule itself stays where it stands."""
+        first, *rest = carry.load(due.carry)
+        plan_ = plan_carried(first.definition, first.next_run_ms, first.until_ms, now_ms)
+        order = self._order(due, first.definition, str(first.definition_revision), plan_)
+        next_due_ms = None if due.next_run_ms is None else definition.timetable.release_ms(due.next_run_ms)
+        return DispatchOrder(
+            due,
+            order.definition,
+            order.definition_revision,
+            order.ticks,
+            order.dropped,
+            due.next_run_ms,
+            now_ms if rest else next_due_ms,
+            carry.dump(rest),
+        )
+
+    def _load_definitions(self, schedules: Iterable[DueSchedule]) -> None:
+        unknown = [due for due in schedules if self._cached(due) is None]
+        texts = self._store.schedules.definitions([due.schedule_id for due in unknown])
+        for due, found in zip(unknown, texts, strict=True):
+            if found is None or found[0] != due.definition_revision:
+                continue  # edited or deleted since the survey; the dispatch will find it changed
+            try:
+                definition = ScheduleDefinition.from_json(found[1])
+            except DulyError as error:
+                log.error(
+                    "schedule %s cannot be used: %s",
+                    due.schedule_id,
+                    error,
+                    extra={"action": "invalid_schedule"},
+                )
+                continue
+            self._definitions[due.schedule_id] = (_version(due), definition)
+        while len(self._definitions) > CACHED_DEFINITIONS:
+            self._definitions.popitem(last=False)
+
+    def _cached(self, due: DueSchedule) -> ScheduleDefinition | None:
+        version, definition = self._definitions.get(due.schedule_id, ("", None))
+        return definition if version == _version(due) else None
+
+    def _resume_expired_pauses(self, survey: Survey) -> None:
+        for due in survey.schedules:
+            if due.state == "paused" and due.paused_until_ms is not None and due.paused_until_ms <= survey.now_ms:
+                try:
+                    self._store.schedules.resume(due.schedule_id, revision=int(due.revision))
+                except DulyError as error:
+                    log.info("pause of %s not ended: %s", due.schedule_id, error.code, extra={"action": "resume"})
+
+    def _report(self, orders: list[DispatchOrder], replies: list[DispatchReply]) -> None:
+        for order, reply in zip(orders, replies, strict=True):
+            if reply.word == "backwards":
+                log.error(
+                    "schedule %s would go back in time; left alone",
+                    order.seen.schedule_id,
+                    extra={"action": "backwards"},
+                )
+            for tick, (outcome, reason) in zip(order.ticks, reply.outcomes, strict=False):
+                log.info(
+                    "%s@%d %s %s",
+                    order.seen.schedule_id,
+                    tick.tick_ms,
+                    outcome,
+                    reason,
+                    extra={"action": "tick"},
+                )
+                if order.definition is not None:
+                    self._hooks.after(order.definition, tick.tick_ms, outcome, reason)
+
+
+def _version(due: DueSchedule) -> str:
+    return f"{due.incarnation}.{due.definition_revision}"
+
+
+def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:
+    tick = TickOrder(due.next_run_ms or now_ms, Action.FAIL, "invalid_schedule")
+    return DispatchOrder(due, None, due.definition_revision, [tick], None, due.next_run_ms, None)
+
+
+def _batches(orders: list[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
+    batch: list[DispatchOrder] = []
+    ticks = 0
+    for order in orders:
+        batch.append(order)
+        ticks += len(order.ticks) + 1
+        if ticks >= TICKS_PER_CALL:
+            yield batch
+            batch, ticks = [], 0
+    if batch:
+        yield batch
+
+
+def _unfinished(order: DispatchOrder, now_ms: int) -> bool:
+    """A backfill that was cut, or carried ticks of further edits."""
+    return bool(order.ticks) and order.new_due_ms is not None and order.new_due_ms <= now_ms
+
+
+def _earliest(survey: Survey, orders: list[DispatchOrder]) -> int | None:
+    instants = [order.new_due_ms for order in orders if order.new_due_ms is not None]
+    if survey.upcoming_ms is not None:
+        instants.append(survey.upcoming_ms)
+    return min(instants, default=None)
