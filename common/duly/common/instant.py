@@ -7,7 +7,12 @@ from datetime import UTC, datetime
 
 from duly.common.errors import InvalidField
 
-_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+# The ranges of hours and of an offset's minutes are stated here, since `fromisoformat` takes more: `+05:60`, and
+# in newer Pythons `24:00:00`.
+_HOUR = r"([01]\d|2[0-3])"
+_RFC3339 = re.compile(
+    rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]{_HOUR}:\d{{2}}:\d{{2}}(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:[0-5]\d)", re.ASCII
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -50,6 +50,6 @@ def _convert(name: str, text: str, kind: type) -> object:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if kind is not int:
         return text
-    if text.isascii() and text.isdigit() and 0 < int(text) < 10**12:
+    if text.isascii() and text.isdigit() and len(text) <= 12 and int(text) > 0:
         return int(text)
     raise InvalidField(name, "must be a whole number above 0")

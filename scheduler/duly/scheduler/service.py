@@ -54,7 +54,7 @@ class Candidate:
             return UNAVAILABLE_WAIT_MS
         if sweep is None:
             log.warning("%s lost the duty", self._name, extra={"action": "duty_lost"})
-            self._holding, self._token = False, new_token()
+            self._holding, self._beat_at_ms, self._token = False, 0.0, new_token()
             return 0.0
         return self._until_next(sweep, asked_ms)
 
@@ -73,7 +73,7 @@ class Candidate:
         fence, wait_ms = self._store.sweeping.claim_duty(self._token, self._name, ttl_ms)
         if fence is None:
             return min(float(wait_ms), LONGEST_WAIT_MS)
-        self._holding = True
+        self._holding, self._beat_at_ms = True, 0.0
         log.info("%s holds the duty, fence %d", self._name, fence, extra={"action": "duty_acquired"})
         return 0.0
 

@@ -75,12 +75,9 @@ class CronExpression(Expression):
 
     def next_after(self, after_ms: int) -> int | None:
         second = max(after_ms // SECOND_MS, -1) + 1
-        candidate = _BEFORE_ALL
         while second < HORIZON_S:
             span = self.zone.span_at(second)
-            earliest = max(second + span.offset, span.fresh)
-            if candidate < earliest:
-                candidate = self.ticks.at_or_after(earliest)
+            candidate = self.ticks.at_or_after(max(second + span.offset, span.fresh))
             tick = candidate - span.offset
             if tick < span.end:
                 return tick * SECOND_MS
@@ -91,14 +88,11 @@ class CronExpression(Expression):
     def latest_at(self, now_ms: int, not_before_ms: int) -> int | None:
         second = min(now_ms, HORIZON_MS - 1) // SECOND_MS
         lowest = -(-max(not_before_ms, 0) // SECOND_MS)
-        candidate = _AFTER_ALL
         while second >= lowest:
             span = self.zone.span_at(second)
             # While the clocks repeat themselves, the latest tick may be any that was due before they were
             # set back.
-            latest = max(second + span.offset, span.fresh - 1)
-            if candidate > latest:
-                candidate = self.ticks.at_or_before(latest)
+            candidate = self.ticks.at_or_before(max(second + span.offset, span.fresh - 1))
             if candidate >= span.fresh:
                 tick = candidate - span.offset
                 return tick * SECOND_MS if tick >= lowest else None

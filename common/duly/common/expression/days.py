@@ -19,9 +19,7 @@ _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _EPOCH_WEEKDAY: Final = 4  # a Thursday, Sunday being 0 as in cron
 _FIRST_YEAR: Final = 1969  # west of Greenwich the epoch falls on a local day of 1969
 _LAST_YEAR: Final = 9999
-_MONTH_LENGTHS: Final = {
-    leap: (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31) for leap in (False, True)
-}
+_MONTH_LENGTHS: Final = {leap: (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31) for leap in (False, True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +34,7 @@ class Days:
     days_of_month: frozenset[int]
     weekdays: frozenset[int]
     every: bool = field(init=False)
-    _kinds: dict[tuple[bool, int], tuple[int, ...]] = field(
-        init=False, compare=False, repr=False, default_factory=dict
-    )
+    _kinds: dict[tuple[bool, int], tuple[int, ...]] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         all_days = len(self.days_of_month) == 31 or len(self.weekdays) == 7
@@ -92,11 +88,7 @@ class Days:
         """
         if self.every:
             return 1
-        matching = [
-            new_year + offset
-            for new_year, offsets in map(self._year, range(2001, 2030))
-            for offset in offsets
-        ]
+        matching = [new_year + offset for new_year, offsets in map(self._year, range(2001, 2030)) for offset in offsets]
         return min(later - earlier for earlier, later in pairwise(matching))
 
     def _year(self, year: int) -> tuple[int, tuple[int, ...]]:

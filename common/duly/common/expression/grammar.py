@@ -114,9 +114,7 @@ def _days(
         frozenset() if weekday_free else weekdays,
     )
     if not days.ever():
-        raise ExpressionError(
-            "spec.day_of_month", "this date never comes; write a day that one of the months has"
-        )
+        raise ExpressionError("spec.day_of_month", "this date never comes; write a day that one of the months has")
     return days
 
 

@@ -90,9 +90,7 @@ class Zone:
 def zone(name: str) -> Zone:
     """The zone of that name; raises `ExpressionError`, also for anything that could be taken for a path."""
     if name != "UTC" and name not in _known_names():
-        raise ExpressionError(
-            _FIELD, f"{name!r} is not an IANA zone known here; write a name such as 'Europe/Paris'"
-        )
+        raise ExpressionError(_FIELD, f"{name!r} is not an IANA zone known here; write a name such as 'Europe/Paris'")
     return Zone(name)
 
 

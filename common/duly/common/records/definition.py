@@ -59,7 +59,9 @@ def _instant(text: str) -> str:
         raise PydanticCustomError("instant", "{reason}", {"reason": str(error).partition(": ")[2]}) from error
 
 
-Line = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_printable)]
+Line = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_printable)
+]
 Instant = Annotated[str, AfterValidator(_instant)]
 
 
@@ -104,7 +106,7 @@ class ScheduleDefinition(BaseModel):
     timeout_ms: int = Field(300_000, ge=100, le=7 * DAY_MS)
     retry_budget: int = Field(3, ge=1, le=100)
     backoff: Backoff = Field(default_factory=lambda: Backoff.model_validate({}))
-    review_owner: Annotated[Line, StringConstraints(min_length=1, max_length=200)]
+    review_owner: Line
     approval: Literal["automatic", "required"] = "automatic"
     start_at: Instant | None = None
     end_at: Instant | None = None
@@ -170,12 +172,22 @@ def _check_arguments(fields: Mapping[str, Any]) -> None:
             raise InvalidField(name, f"must be a JSON {'array' if kind is list else 'object'}")
         if _depth_exceeds(value, MAX_NESTING):
             raise InvalidField(name, f"must not be nested deeper than {MAX_NESTING} levels")
-        try:
-            size += len(canonical_json(value))
-        except (TypeError, ValueError) as error:
-            raise InvalidField(name, "must hold nothing but JSON values (no NaN, no infinity)") from error
+        size += _json_size(name, value)
     if size > MAX_ARGUMENT_BYTES:
         raise InvalidField("kwargs" if fields.get("kwargs") else "args", "args and kwargs may take 64 KiB as JSON")
+
+
+def _json_size(name: str, value: Any) -> int:
+    problem = InvalidField(name, "must hold nothing but JSON values (text as keys, no NaN, no infinity)")
+    try:
+        text = canonical_json(value)
+        # What JSON would silently turn into something else (a tuple, a number as a key) is refused: the task must
+        # be called with what was written.
+        if json.loads(text) != value:
+            raise problem
+    except (TypeError, ValueError, RecursionError) as error:
+        raise problem from error
+    return len(text)
 
 
 def _depth_exceeds(value: Any, levels: int) -> bool:

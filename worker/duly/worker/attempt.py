@@ -1,0 +1,159 @@
+"""One attempt at one occurrence: acquire, decide, begin, run, record. Runs in a work-horse."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from duly.common.clock import Clock, SystemClock
+from duly.common.errors import StoreUnavailable
+from duly.common.identity import Occurrence, new_token
+from duly.common.records.definition import ScheduleDefinition
+from duly.common.store import Store
+from duly.common.store.attempts import AttemptStore, Claim, Ending, Grant, Lease
+from duly.worker.gate import PROBE_ANSWERS, Verdict, decide
+from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
+from duly.worker.run import OutcomeUnknown, as_current, run_of
+from duly.worker.tasks import Task, find_task
+
+log = logging.getLogger(__name__)
+
+PROBE_TIMEOUT_MS = 30_000.0
+_ASK_AGAIN_S = 0.2
+_Answer = TypeVar("_Answer")
+
+
+class Attempter:
+    """Makes attempts for one owner. ``owner`` names this very process: its parent reports its death by it."""
+
+    def __init__(
+        self,
+        store: Store,
+        owner: str,
+        clock: Clock | None = None,
+        keeper: Callable[[AttemptStore, Lease, float, Clock], LeaseKeeper] = LeaseKeeper,
+    ) -> None:
+        self._attempts = store.attempts
+        self._owner = owner
+        self._clock = clock or SystemClock()
+        self._keeper = keeper
+
+    def attempt(self, occurrence: Occurrence, attempt: int) -> str:
+        """Make attempt number ``attempt``; one word says what became of it, for the log and RQ's record.
+
+        Never raises what the task raised. StoreUnavailable is raised when the store could not be asked before
+        the lease was granted; afterwards the outcome is asked to be recorded until the lease ends.
+        """
+        record = self._attempts.find(occurrence)
+        if record is None:
+            return Claim.MISSING.value
+        task = find_task(record.task)
+        if task is None:
+            self._attempts.refuse(occurrence, "task_not_registered")
+            log.warning("%s: no task '%s' here", occurrence, record.task, extra={"action": "task_not_registered"})
+            return "task_not_registered"
+        asked_ms = self._clock.monotonic_ms()
+        grant = self._attempts.acquire(occurrence, attempt, new_token(), self._owner)
+        if grant.claim is Claim.COALESCED and grant.newer_tick_ms not in {None, occurrence.tick_ms}:
+            # The newer tick takes the older one's place in the queue, or a busy queue would coalesce for ever.
+            return self.attempt(Occurrence(occurrence.schedule_id, int(grant.newer_tick_ms or 0)), 1)
+        if grant.lease is None:
+            return grant.claim.value
+        with self._keeper(self._attempts, grant.lease, asked_ms, self._clock) as keeper:
+            return self._under_lease(task, grant, keeper)
+
+    def _under_lease(self, task: Task, grant: Grant, keeper: LeaseKeeper) -> str:
+        lease, record, definition = grant.lease, grant.record, grant.definition
+        assert lease is not None
+        assert record is not None
+        assert definition is not None
+        verdict = decide(record, task.effects)
+        if verdict is Verdict.ASK_PROBE:
+            answer = _ask_probe(task, record.idempotency_key, keeper)
+            if answer == "COMMITTED":
+                return self._until_known(
+                    keeper, lambda: self._attempts.commit_by_probe(lease, "probe: COMMITTED")
+                ).value
+            verdict = Verdict.BEGIN if answer == "NO_COMMITTED_RESULT" else Verdict.HOLD
+        if verdict is Verdict.HOLD:
+            return self._until_known(keeper, lambda: self._attempts.hold(lease, "outcome_unknown")).value
+        if not self._until_known(keeper, lambda: self._attempts.begin(lease, task.effects)):
+            return Ending.LOST.value
+        log.info("%s attempt %d began", lease.occurrence, lease.attempt, extra={"action": "began"})
+        return self._run(task, lease, record.idempotency_key, definition, keeper)
+
+    def _run(
+        self, task: Task, lease: Lease, idempotency_key: str, definition: ScheduleDefinition, keeper: LeaseKeeper
+    ) -> str:
+        run = run_of(lease, idempotency_key, definition.timeout_ms, self._attempts)
+        ending: Callable[[], Ending]
+        try:
+            keeper.start_timeout(definition.timeout_ms)
+            with as_current(run):
+                _call(task.function, definition.args, definition.kwargs)
+            keeper.stop_timeout()
+            ending = lambda: self._attempts.complete(lease, run.result_ref)  # noqa: E731 - one of four outcomes
+        except AttemptTimedOut:
+            keeper.stop_timeout()
+            ending = lambda: self._attempts.relinquish(lease, "timeout")  # noqa: E731
+        except OutcomeUnknown:
+            keeper.stop_timeout()
+            ending = lambda: self._attempts.relinquish(lease, "outcome_unknown")  # noqa: E731
+        except Exception as error:  # noqa: BLE001 - whatever the work raises is its failure, not ours
+            keeper.stop_timeout()
+            name = type(error).__name__
+            _log_failure(lease, error)
+            ending = lambda: self._attempts.fail(lease, name)  # noqa: E731
+        result = self._until_known(keeper, ending)
+        log.info("%s attempt %d: %s", lease.occurrence, lease.attempt, result.value, extra={"action": "ended"})
+        return result.value
+
+    @staticmethod
+    def _until_known(keeper: LeaseKeeper, ask: Callable[[], _Answer]) -> _Answer:
+        """Ask until the store answers: every transition is safe to ask again. The lease's end ends the asking."""
+        while True:
+            try:
+                return ask()
+            except StoreUnavailable as error:
+                log.warning("not recorded yet: %s", error, extra={"action": "store_unavailable"})
+                if not keeper.alive:
+                    raise
+                time.sleep(_ASK_AGAIN_S)
+
+
+def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> None:
+    result = function(*args, **kwargs)
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
+
+
+def _ask_probe(task: Task, idempotency_key: str, keeper: LeaseKeeper) -> str:
+    """The probe's answer; whatever is not one of the three words is UNKNOWN."""
+    assert task.probe is not None
+    try:
+        keeper.start_timeout(PROBE_TIMEOUT_MS)
+        answer = task.probe(idempotency_key)
+        keeper.stop_timeout()
+    except (Exception, AttemptTimedOut) as error:  # noqa: BLE001 - a probe that raises knows nothing
+        keeper.stop_timeout()
+        log.warning("probe of %s raised %s", task.name, type(error).__name__, extra={"action": "probe"})
+        return "UNKNOWN"
+    return answer if isinstance(answer, str) and answer in PROBE_ANSWERS else "UNKNOWN"
+
+
+def _log_failure(lease: Lease, error: Exception) -> None:
+    """Where it failed, not what was said: an exception's text may hold payloads and secrets."""
+    frames = "".join(traceback.format_list(traceback.extract_tb(error.__traceback__)[1:])).rstrip()
+    log.error(
+        "%s attempt %d raised %s\n%s",
+        lease.occurrence,
+        lease.attempt,
+        type(error).__name__,
+        frames,
+        extra={"action": "failed"},
+    )

@@ -1,0 +1,167 @@
+"""RQ's worker, taught what our attempts need. Ordinary RQ jobs on the same queues run as RQ runs them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+from rq import Queue, Worker
+from rq.executions import Execution
+from rq.job import Job
+from rq.serializers import JSONSerializer
+from rq.timeouts import UnixSignalDeathPenalty
+
+from duly.common.errors import DulyError, StoreUnavailable
+from duly.common.identity import Occurrence
+from duly.common.process.parent import die_with_parent
+from duly.common.settings import Settings
+from duly.common.store import Store
+from duly.common.store.connection import connect
+from duly.worker.allow_list import AllowList
+from duly.worker.attempt import Attempter
+from duly.worker.entry import install
+
+log = logging.getLogger(__name__)
+
+WORKER_TTL_S = 30
+MONITORING_INTERVAL_S = 10
+# A blocking pop must end before its socket's time-out; RQ waits at most the worker's time to live less 15 s.
+SOCKET_TIMEOUT_S = 30.0
+
+
+class SparingDeathPenalty(UnixSignalDeathPenalty):
+    """RQ's time-out, which leaves SIGALRM alone where the job has none: there it guards the lease."""
+
+    def setup_death_penalty(self) -> None:
+        if self._timeout > 0:
+            super().setup_death_penalty()  # type: ignore[no-untyped-call]
+
+    def cancel_death_penalty(self) -> None:
+        if self._timeout > 0:
+            super().cancel_death_penalty()  # type: ignore[no-untyped-call]
+
+
+class FleetWorker(Worker):
+    """An RQ worker whose work-horses attempt occurrences, die with it, and are reported when they die."""
+
+    death_penalty_class = SparingDeathPenalty
+    max_connection_wait_time = 2.0
+
+    def __init__(self, settings: Settings, name: str, queues: Sequence[str], allow_list: AllowList) -> None:
+        super().__init__(
+            list(queues),
+            name=name,
+            connection=connect(settings.redis_url, decode=False, socket_timeout_s=SOCKET_TIMEOUT_S),
+            serializer=JSONSerializer,
+            worker_ttl=WORKER_TTL_S,
+            job_monitoring_interval=MONITORING_INTERVAL_S,
+            log_job_description=False,
+        )
+        self._settings = settings
+        self._store = Store.connect(settings)
+        self._allow_list = allow_list
+        self._horse_status: int | None = None
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Run one job in a work-horse, if its function is on the allow-list."""
+        refusal = self._allow_list.refusal(job)
+        if refusal is not None:
+            log.error("job %s %s", job.id, refusal, extra={"action": "job_refused"})
+            self.handle_job_failure(job, queue=queue, exc_string=refusal)
+            return
+        self._beat("busy", job)
+        super().execute_job(job, queue)
+        self._beat("idle")
+
+    def main_work_horse(self, job: Job, queue: Queue) -> None:
+        """The work-horse: bound to its parent's life, with its own connection and its own name as an owner."""
+        die_with_parent(self.pid or 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        install(Attempter(Store.connect(self._settings), _owner(self.name, os.getpid())))
+        super().main_work_horse(job, queue)
+
+    def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
+        """Wait for the work-horse; when it did not end by itself, take its process group and its lease down."""
+        pid = self.horse_pid
+        self._horse_status = None
+        try:
+            super().monitor_work_horse(job, queue, execution)
+        finally:
+            if self._horse_status != os.EX_OK:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+                self._report_death(job, pid)
+
+    def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
+        """RQ's wait, which also remembers how the work-horse ended."""
+        pid, status, usage = super().wait_for_horse()
+        self._horse_status = status
+        return pid, status, usage
+
+    def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
+        """RQ's heartbeat; an outage of Redis must not end this process, and with it the work it watches."""
+        try:
+            super().maintain_heartbeats(job, execution)
+        except redis.exceptions.RedisError as error:
+            log.warning("no heartbeat: %s", type(error).__name__, extra={"action": "store_unavailable"})
+        self._beat("busy", job)
+
+    def dequeue_job_and_maintain_ttl(self, timeout: int | None, max_idle_time: int | None = None) -> Any:
+        """RQ's wait for a job, during which this worker shows as idle."""
+        self._beat("idle")
+        return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """RQ's heartbeat while it waits, and ours."""
+        super().heartbeat(timeout, pipeline)
+        if self.get_state() == "idle":
+            self._beat("idle")
+
+    def teardown(self) -> None:
+        """RQ's farewell, and ours."""
+        if not self.is_horse:
+            with contextlib.suppress(StoreUnavailable):
+                self._store.fleet.leave(self.name)
+        super().teardown()  # type: ignore[no-untyped-call]
+
+    def _beat(self, state: str, job: Job | None = None) -> None:
+        occurrence = occurrence_of(job) if job is not None else None
+        details = {
+            "role": "worker",
+            "state": state,
+            "queues": self.queue_names(),
+            "occurrence": str(occurrence) if occurrence else None,
+            "job_id": job.id if job is not None else None,
+            "pid": self.pid,
+            "host": self.hostname,
+        }
+        with contextlib.suppress(StoreUnavailable):  # presence is for people to look at; nothing depends on it
+            self._store.fleet.beat(self.name, details)
+
+    def _report_death(self, job: Job, pid: int) -> None:
+        occurrence = occurrence_of(job)
+        if occurrence is None:
+            return
+        try:
+            ending = self._store.attempts.report_death(occurrence, _owner(self.name, pid), "worker_died")
+            log.warning("%s: its work-horse died: %s", occurrence, ending.value, extra={"action": "horse_died"})
+        except StoreUnavailable:
+            log.warning("%s: its work-horse died; its lease will expire", occurrence, extra={"action": "horse_died"})
+
+
+def occurrence_of(job: Job) -> Occurrence | None:
+    """The occurrence that a job of ours carries, None for an ordinary RQ job."""
+    meta = job.meta or {}
+    try:
+        return Occurrence.parse(f"{meta['periodic_schedule_id']}@{meta['periodic_tick_ms']}")
+    except (KeyError, TypeError, DulyError):
+        return None
+
+
+def _owner(worker: str, pid: int) -> str:
+    return f"{worker}@{pid}"
