@@ -72,9 +72,7 @@ def test_the_tick_after_an_instant_and_the_latest_at_it_are_neighbours(spec: str
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(spec=specs, now=instants, limit=st.integers(0, 20), reach=st.integers(0, 10**11))
-def test_recent_ticks_are_successive_and_end_with_the_latest(
-    spec: str, now: int, limit: int, reach: int
-) -> None:
+def test_recent_ticks_are_successive_and_end_with_the_latest(spec: str, now: int, limit: int, reach: int) -> None:
     expression = parse(spec)
     ticks = expression.most_recent(now, limit, now - reach)
     assert len(ticks) == min(limit, expression.count_between(now - reach, now))

@@ -148,6 +148,7 @@ def test_any_integer_may_be_asked_about_and_outside_the_years_there_is_no_tick(z
     [
         ("* * * * * *", 1),
         ("*/7 * * * * *", 4),
+        ("0,50 0,59 1-2 * * *", 10),
         ("*/5 * * * *", 300),
         ("0,59 * * * *", 60),
         ("0 9 * * *", 86_400),
@@ -167,9 +168,7 @@ def test_the_smallest_gap_in_utc_is_exact(spec: str, seconds: int) -> None:
     expression = parse(spec)
     assert expression.smallest_gap_ms() == seconds * 1000
     ticks = list(islice(walk(expression, ms(2000, 1, 1)), 3000 if seconds < 86_400 else 400))
-    assert (
-        min(later - earlier for earlier, later in pairwise(ticks) if later < ms(2090, 1, 1)) == seconds * 1000
-    )
+    assert min(later - earlier for earlier, later in pairwise(ticks) if later < ms(2090, 1, 1)) == seconds * 1000
 
 
 def walk(expression: Expression, after: int):  # type: ignore[no-untyped-def]

@@ -104,9 +104,7 @@ def changes(name: str, year: int) -> list[int]:
     zone = ZoneInfo(name)
     hours = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) + 3600 * hour for hour in range(366 * 24)]
     offsets = [datetime.fromtimestamp(hour, zone).utcoffset() for hour in hours]
-    found = [
-        hour for hour, (before, after) in zip(hours[1:], pairwise(offsets), strict=True) if before != after
-    ]
+    found = [hour for hour, (before, after) in zip(hours[1:], pairwise(offsets), strict=True) if before != after]
     return found or [hours[181 * 24]]
 
 
@@ -130,9 +128,7 @@ def walk(expression: Expression, first_ms: int, last_ms: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "years"), ZONES_AND_YEARS)
-def test_ticks_around_changes_of_the_clock_are_those_of_the_brute_force(
-    name: str, years: tuple[int, ...]
-) -> None:
+def test_ticks_around_changes_of_the_clock_are_those_of_the_brute_force(name: str, years: tuple[int, ...]) -> None:
     for zone, start, end in windows():
         if zone != name:
             continue

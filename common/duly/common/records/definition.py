@@ -208,11 +208,14 @@ def _depth_exceeds(value: Any, levels: int) -> bool:
 def _check_together(definition: ScheduleDefinition) -> None:
     """The rules that need more than one field."""
     try:
-        gap_ms = definition.expression.smallest_gap_ms()
+        expression = definition.expression
     except ExpressionError as error:
         raise InvalidField(error.field, error.problem) from error
-    if definition.jitter_window_ms >= gap_ms:
-        raise InvalidField("jitter_window_ms", f"must be smaller than the smallest gap between ticks, {gap_ms} ms")
+    if definition.jitter_window_ms and definition.jitter_window_ms >= expression.smallest_gap_ms():
+        raise InvalidField(
+            "jitter_window_ms",
+            f"must be smaller than the smallest gap between ticks, {expression.smallest_gap_ms()} ms",
+        )
     if definition.policy is MissedRunPolicy.BACKFILL and definition.backfill_limit is None:
         raise InvalidField("backfill_limit", "is required with missed_run_policy 'backfill' (1-1000)")
     if definition.policy is not MissedRunPolicy.BACKFILL and definition.backfill_limit is not None:
