@@ -19,3 +19,8 @@ class SystemClock:
 
     def monotonic_ms(self) -> float:
         return time.monotonic_ns() / 1e6
+
+
+def wall_ms() -> int:
+    """This machine's clock in epoch milliseconds, for display only: it may be wrong, and decides nothing."""
+    return time.time_ns() // 1_000_000

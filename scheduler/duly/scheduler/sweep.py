@@ -168,7 +168,7 @@ def _version(due: DueSchedule) -> str:
 
 def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:
     tick = TickOrder(due.next_run_ms or now_ms, Action.FAIL, "invalid_schedule")
-    return DispatchOrder(due, None, due.definition_revision, [tick], None, due.next_run_ms, None)
+    return DispatchOrder(due, None, due.definition_revision, [tick], None, None, None)
 
 
 def _batches(orders: list[DispatchOrder]) -> Iterator[list[DispatchOrder]]:

@@ -111,9 +111,8 @@ class Scripts:
 
     def check(self, name: str, reply: Any) -> list[Any]:
         """The reply itself when its first word is one that the script's header promises."""
-        word = reply[0] if isinstance(reply, list) and reply else reply
-        text = word.decode() if isinstance(word, bytes) else word
-        if not isinstance(reply, list) or text not in source(name).replies:
+        word = reply[0] if isinstance(reply, list) and reply else None
+        if not isinstance(reply, list) or not isinstance(word, str) or word not in source(name).replies:
             raise StoreProtocolError(f"the store's answer to '{name}' is none this version knows")
         return reply
 

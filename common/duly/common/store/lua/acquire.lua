@@ -11,11 +11,9 @@ local function newest_pending(id)
 end
 
 local function grant(o)
-  local revision = redis.call('HGET', SCHEDULE .. o.id, 'revision')
-  local definition
-  if revision == o.revision and redis.call('HGET', SCHEDULE .. o.id, 'incarnation') == o.incarnation then
-    definition = redis.call('HGET', SCHEDULE .. o.id, 'definition')
-  else
+  local s = redis.call('HMGET', SCHEDULE .. o.id, 'incarnation', 'definition_revision', 'definition')
+  local definition = s[3]
+  if s[1] ~= o.incarnation or s[2] ~= o.revision then
     definition = redis.call('HGET', SUPERSEDED .. o.id, o.incarnation .. '.' .. o.revision)
   end
   return { 'acquired', int(NOW), definition, redis.call('HGETALL', OCCURRENCE .. o.member) }

@@ -1,4 +1,4 @@
--- active or paused -> paused, with a note and perhaps an end. While paused no tick is due.
+-- A person stops a schedule: active or paused -> paused, with a note and perhaps an end. While paused no tick is due.
 -- include: record
 -- include: schedule
 -- ARGV: schedule_id revision next_run_ms note until_ms

@@ -1,4 +1,4 @@
--- paused -> active, at the next tick or at the latest missed one. The ticks passed over are one audit record.
+-- A pause ends: paused -> active, at the next tick or at the latest missed one. The ticks passed over are one audit record.
 -- include: record
 -- include: audit
 -- include: schedule

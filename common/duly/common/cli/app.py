@@ -1,0 +1,60 @@
+"""What every command shares: the output format, the settings and the store."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from duly.common.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from duly.common.store import Store
+
+
+def _connect(settings: Settings) -> Store:
+    from duly.common.store import Store
+
+    return Store.connect(settings)
+
+
+@dataclass
+class App:
+    """One invocation. ``connect`` opens its store, at the first use of `store`."""
+
+    connect: Callable[[Settings], Store] = _connect
+    json: bool = False
+    redis_url: str | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The environment's settings under the options of this invocation; raises InvalidField."""
+        settings = Settings.from_environment()
+        return settings if self.redis_url is None else dataclasses.replace(settings, redis_url=self.redis_url)
+
+    @cached_property
+    def store(self) -> Store:
+        return self.connect(self.settings)
+
+    def now_ms(self) -> int:
+        """The store's clock."""
+        return self.store.schedules.now_ms()
+
+    def show(self, payload: Mapping[str, Any], draw: Callable[[], RenderableType]) -> None:
+        """Print the result: ``payload`` as JSON if that was asked for, else what ``draw`` makes of it."""
+        if self.json:
+            click.echo(json.dumps(payload, indent=2))
+        else:
+            from duly.common.cli.output import console
+
+            console().print(draw())
+
+
+pass_app = click.make_pass_decorator(App, ensure=True)

@@ -1,0 +1,51 @@
+"""`duly events`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich.console import RenderableType
+
+from duly.common.cli import cursors, output
+from duly.common.cli.app import App, pass_app
+from duly.common.cli.options import paged, shared
+from duly.common.cli.trail import check_known, repeated
+from duly.common.cli.words import audit_reason
+from duly.common.instant import to_rfc3339
+from duly.common.records.trail import EnqueueEvent
+
+
+@click.command()
+@click.argument("schedule_id", metavar="ID")
+@paged(30)
+@shared
+@pass_app
+def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
+    """What became of each tick of a schedule, newest first; also of one that was deleted."""
+    inner = cursors.decode(cursor, cursors.STREAM)
+    check_known(app.store, schedule_id)
+    page, after = app.store.trails.events(schedule_id, limit, inner)
+    next_cursor = cursors.encode(after)
+    app.show(
+        {"events": [event.to_dict() for event in page], "next_cursor": next_cursor},
+        lambda: _draw(schedule_id, page, next_cursor, app.now_ms()),
+    )
+
+
+def _draw(
+    schedule_id: str, page: Sequence[EnqueueEvent], next_cursor: str | None, now_ms: int
+) -> RenderableType:
+    if not page:
+        return output.cell("no events yet: no tick of this schedule has come due")
+    rows = [
+        (
+            to_rfc3339(event.tick_ms),
+            event.outcome,
+            output.lines(audit_reason(event.reason), repeated(event)),
+            output.instant_lines(event.recorded_ms, now_ms),
+        )
+        for event in page
+    ]
+    listed = output.table("TICK", "OUTCOME", "REASON", "RECORDED", rows=rows)
+    return output.stack(listed, output.more(next_cursor, "duly", "events", schedule_id))

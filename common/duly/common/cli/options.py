@@ -1,0 +1,87 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from duly.common.cli.app import App
+from duly.common.errors import InvalidField
+from duly.common.identity import check_tick_ms
+from duly.common.instant import to_ms
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+DEFAULT_LIMIT = 50
+MAX_NOTE = 500
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value and param.name:
+        setattr(ctx.ensure_object(App), param.name, value)
+
+
+def shared(command: _F) -> _F:
+    """``--json`` and ``--redis-url``; given more than once, the one nearest the command counts."""
+    json_option = click.option(
+        "--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help="Print JSON."
+    )
+    return json_option(_redis_url()(command))
+
+
+def shared_at_root(command: _F) -> _F:
+    """The same, with the environment variables that count for every command."""
+    json_option = click.option(
+        "--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help="Print JSON."
+    )
+    return json_option(_redis_url(envvar="DULY_REDIS_URL")(command))
+
+
+def _redis_url(envvar: str | None = None) -> Callable[[_F], _F]:
+    return click.option(
+        "--redis-url",
+        metavar="URL",
+        expose_value=False,
+        is_eager=True,
+        callback=_remember,
+        envvar=envvar,
+        help="redis://, rediss:// or unix:// [DULY_REDIS_URL; default redis://127.0.0.1:6379/0].",
+    )
+
+
+def paged(default: int) -> Callable[[_F], _F]:
+    """``--limit`` and ``--cursor`` of a list."""
+
+    def decorate(command: _F) -> _F:
+        limit = click.option(
+            "--limit", type=click.IntRange(1, 100), default=default, show_default=True, help="Records at most."
+        )
+        cursor = click.option("--cursor", metavar="CURSOR", help="Where the page before said it goes on.")
+        return limit(cursor(command))
+
+    return decorate
+
+
+revision_option = click.option("--revision", type=int, metavar="N", help="Only if the schedule is at this revision.")
+
+
+def read_tick(text: str) -> int:
+    """The tick of an argument: epoch milliseconds or RFC 3339; raises InvalidField."""
+    if text.isascii() and text.isdigit():
+        return check_tick_ms(text)
+    try:
+        return to_ms(text, "tick")
+    except InvalidField:
+        raise InvalidField(
+            "tick", "must be epoch milliseconds (1767225600000) or an instant (2026-01-01T00:00:00Z)"
+        ) from None
+
+
+def read_note(text: str) -> str:
+    """A note fit to be kept and shown: one printable line; raises InvalidField."""
+    note = text.strip()
+    if 1 <= len(note) <= MAX_NOTE and note.isprintable():
+        return note
+    raise InvalidField("note", f"must be one line of 1-{MAX_NOTE} printable characters")

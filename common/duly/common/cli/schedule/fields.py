@@ -1,0 +1,113 @@
+"""The fields of a schedule as options of `schedule add` and `schedule update`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar
+
+import click
+
+from duly.common.cli.strict_json import read_array, read_object
+from duly.common.records.definition import MissedRunPolicy, Overlap
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+BACKOFF_PARTS = ("base_ms", "factor", "max_ms")
+
+
+class Cleared(Enum):
+    """The word ``none``: the field shall hold nothing."""
+
+    NONE = "none"
+
+
+class OrNone(click.ParamType):
+    """A value of another type, or the word ``none``."""
+
+    def __init__(self, inner: click.ParamType) -> None:
+        self.inner = inner
+        self.name = f"{inner.name}|none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value is Cleared.NONE or value == Cleared.NONE.value:
+            return Cleared.NONE
+        return self.inner.convert(value, param, ctx)
+
+
+def _ms(name: str, help_text: str) -> Callable[[_F], _F]:
+    return click.option(name, type=int, metavar="MS", help=help_text)
+
+
+_OPTIONS: list[Callable[[Any], Any]] = [
+    click.option("--spec", metavar="SPEC", help="'@every:<ms>' or cron, perhaps after 'CRON_TZ=<zone> '."),
+    click.option("--task", metavar="NAME", help="Registered task to run."),
+    click.option("--args", metavar="JSON", help="Positional arguments, a JSON array."),
+    click.option("--kwargs", metavar="JSON", help="Keyword arguments, a JSON object."),
+    click.option("--queue", metavar="NAME", help="RQ queue (default: default)."),
+    click.option(
+        "--missed-run-policy",
+        type=click.Choice([each.value for each in MissedRunPolicy]),
+        help="What becomes of ticks missed while down. Required.",
+    ),
+    click.option("--backfill-limit", type=OrNone(click.INT), metavar="N", help="1-1000; with backfill only."),
+    click.option("--max-lateness-ms", type=OrNone(click.INT), metavar="MS", help="Later ticks are skipped."),
+    _ms("--jitter-window-ms", "Spread the release of ticks over this window (default 0)."),
+    click.option(
+        "--overlap",
+        type=click.Choice([each.value for each in Overlap]),
+        help="While an earlier occurrence runs (default skip).",
+    ),
+    _ms("--lease-ttl-ms", "Lease of one attempt (default 30000)."),
+    _ms("--timeout-ms", "Longest attempt (default 300000)."),
+    click.option("--retry-budget", type=int, metavar="N", help="Attempts in all, 1-100 (default 3)."),
+    click.option("--backoff", metavar="JSON", help='{"base_ms": 1000, "factor": 2, "max_ms": 300000}'),
+    _ms("--backoff-base-ms", "Wait before the second attempt (default 1000)."),
+    click.option("--backoff-factor", type=float, metavar="X", help="Growth of the wait (default 2)."),
+    _ms("--backoff-max-ms", "Longest wait (default 300000)."),
+    click.option("--review-owner", metavar="NAME", help="Who answers for holds. Required."),
+    click.option("--approval", type=click.Choice(["automatic", "required"]), help="default automatic"),
+    click.option("--start-at", type=OrNone(click.STRING), metavar="T", help="No ticks before; RFC 3339."),
+    click.option("--end-at", type=OrNone(click.STRING), metavar="T", help="No ticks after; RFC 3339."),
+]
+
+
+def definition_options(command: _F) -> _F:
+    """Every field of a schedule as an option; one that is not given is None."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFields:
+    """What the options say. ``fields``: by name, with JSON read and ``none`` turned into None.
+
+    ``backoff_parts``: parts of the backoff given one by one, which go on top of the whole.
+    """
+
+    fields: dict[str, Any]
+    backoff_parts: dict[str, Any] = field(default_factory=dict)
+
+    def complete(self) -> dict[str, Any]:
+        """The fields of a new schedule."""
+        return self.over({})
+
+    def over(self, backoff: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of an edit; parts of the backoff go on top of ``backoff`` unless the whole was given."""
+        if not self.backoff_parts:
+            return self.fields
+        return {**self.fields, "backoff": {**self.fields.get("backoff", backoff), **self.backoff_parts}}
+
+
+def given_fields(options: Mapping[str, Any]) -> GivenFields:
+    """Sort what the options say; raises InvalidField for text that is not the JSON it must be."""
+    given = {name: None if value is Cleared.NONE else value for name, value in options.items() if value is not None}
+    parts = {part: given.pop(f"backoff_{part}") for part in BACKOFF_PARTS if f"backoff_{part}" in given}
+    if "args" in given:
+        given["args"] = read_array("args", given["args"])
+    for name in ("kwargs", "backoff"):
+        if name in given:
+            given[name] = read_object(name, given[name])
+    return GivenFields(given, parts)

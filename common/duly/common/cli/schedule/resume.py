@@ -1,0 +1,28 @@
+"""`duly schedule resume`."""
+
+from __future__ import annotations
+
+import click
+
+from duly.common.cli.app import App, pass_app
+from duly.common.cli.options import revision_option, shared
+
+
+@click.command()
+@click.argument("schedule_id", metavar="ID")
+@click.option(
+    "--catch-up",
+    type=click.Choice(["latest", "none"]),
+    default="none",
+    show_default=True,
+    help="Whether to run the latest tick that was missed.",
+)
+@revision_option
+@shared
+@pass_app
+def resume(app: App, schedule_id: str, catch_up: str, revision: int | None) -> None:
+    """End a pause. The ticks passed over go on record."""
+    from duly.common.cli.schedule.drawing import draw_resumed, edit_payload
+
+    edit = app.store.schedules.resume(schedule_id, catch_up, revision=revision)
+    app.show(edit_payload(edit), lambda: draw_resumed(edit, app.now_ms()))

@@ -1,0 +1,19 @@
+"""`duly schedule show`."""
+
+from __future__ import annotations
+
+import click
+
+from duly.common.cli.app import App, pass_app
+from duly.common.cli.options import shared
+from duly.common.cli.schedule.drawing import draw_schedule
+
+
+@click.command()
+@click.argument("schedule_id", metavar="ID")
+@shared
+@pass_app
+def show(app: App, schedule_id: str) -> None:
+    """One schedule and where it stands."""
+    record = app.store.schedules.get(schedule_id)
+    app.show(record.to_dict(), lambda: draw_schedule(record, app.now_ms()))

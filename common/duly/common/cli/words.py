@@ -1,0 +1,100 @@
+"""Codes of the records in plain words. Pure; a code this version does not know is shown as it is."""
+
+from __future__ import annotations
+
+from duly.common.cli.text import duration, relative
+from duly.common.instant import to_rfc3339
+from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
+
+HOLDS = {
+    "outcome_unknown": "its worker was lost after the work had begun; whether it took effect is unknown",
+    "retry_budget_exhausted": "every allowed attempt failed",
+    "ownership_conflict": "two workers believed they owned it; both results are kept",
+    "HOLD_SCHEDULE_IDENTITY_INCOMPLETE": "the record does not say which schedule it belongs to",
+    "HOLD_REVIEW_OWNER_MISSING": "nobody is named who answers for it",
+    "HOLD_MISSED_RUN_POLICY_UNKNOWN": "the missed-run policy is unknown",
+    "HOLD_IDEMPOTENCY_KEY_MISSING": "its idempotency key is missing or belongs to another occurrence",
+    "HOLD_POLICY_NOT_RECOMPUTED": "the missed-run policy belongs to another kind of schedule",
+    "HOLD_CHRONOLOGY_INVALID": "its instants contradict each other or the expression",
+    "HOLD_JITTER_EXCEEDS_WINDOW": "it was released outside its jitter window",
+    "HOLD_CONCURRENT_LEASE_CLAIM": "two leases claim it at once",
+    "HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN": "its lease expired after the work had begun; the outcome is unknown",
+    "HOLD_PRIOR_OUTCOME_UNKNOWN": "the outcome of an earlier attempt is unknown",
+    "HOLD_LEASE_MISSING": "no proven lease covers it",
+    "HOLD_RETRY_BUDGET_EXHAUSTED": "every allowed attempt was made",
+    "HOLD_BACKOFF_STATE_MISSING": "an earlier attempt left no backoff state",
+}
+ENDS = {
+    "schedule_deleted": "its schedule was deleted",
+    "too_late": "it was found later than its schedule allows",
+    "overlap": "an earlier occurrence was running",
+    "newer_tick_due": "a newer tick took its place",
+    "probe": "the probe found the effect of an earlier attempt",
+    "resolved": "a reviewer resolved its hold",
+}
+AUDIT = {
+    "accepted": "enqueued",
+    "replayed": "enqueued before; found again after a crash or a change of duty",
+    "unique_key": "this occurrence existed already",
+    "id_conflict": "its job id was taken by something else",
+    "quarantined": "skipped: an earlier occurrence was held",
+    "too_late": "skipped: found later than the schedule allows",
+    "overlap": "skipped: an earlier occurrence was running",
+    "hook_veto": "skipped: an enqueue hook vetoed it",
+    "backlog_dropped": "dropped by the missed-run policy or passed over by a pause",
+    "store_unavailable": "failed: Redis could not serve; still due",
+    "backpressure": "failed: the queue is full; still due",
+    "invalid_schedule": "failed: the stored schedule cannot be used",
+    "hook_error": "failed: an enqueue hook raised; still due",
+}
+_STATES = {
+    OccurrenceState.SUCCEEDED: "done",
+    OccurrenceState.COALESCED: "not run",
+    OccurrenceState.CANCELLED: "not run",
+    OccurrenceState.ABANDONED: "given up by a reviewer",
+}
+
+
+def hold_reason(code: str | None) -> str:
+    """Why an occurrence is held."""
+    return HOLDS.get(code or "", code or "unknown")
+
+
+def audit_reason(reason: str) -> str:
+    """What became of a tick."""
+    return AUDIT.get(reason, reason)
+
+
+def state(record: OccurrenceRecord, now_ms: int) -> str:
+    """How an occurrence stands, in one sentence."""
+    if record.state is OccurrenceState.PENDING:
+        return f"waits for a worker on queue '{record.queue}'"
+    if record.state is OccurrenceState.LEASED:
+        return f"claimed by {record.lease_owner}; the work has not begun"
+    if record.state is OccurrenceState.RUNNING:
+        began = "" if record.began_ms is None else f" for {duration(max(0, now_ms - record.began_ms))}"
+        return f"{record.lease_owner} has been running it{began}"
+    if record.state is OccurrenceState.RETRY_WAIT:
+        return f"attempt {record.attempt} of {record.retry_budget} failed; waits for the next"
+    if record.state is OccurrenceState.HELD:
+        return f"held: {hold_reason(record.hold_reason)}"
+    why = ENDS.get(record.reason or "", record.reason or "")
+    return f"{_STATES[record.state]}: {why}" if why else _STATES[record.state]
+
+
+def release(record: OccurrenceRecord, now_ms: int) -> str | None:
+    """What ends the state the occurrence is in; None when nothing will, or a reviewer must."""
+    if record.state is OccurrenceState.PENDING:
+        return f"a worker that listens on queue '{record.queue}' and knows task '{record.task}'"
+    if record.state is OccurrenceState.RETRY_WAIT:
+        return f"its backoff ends {_when(record.not_before_ms, now_ms)}"
+    if record.state is OccurrenceState.LEASED:
+        return f"its worker; otherwise its lease ends {_when(record.lease_expires_ms, now_ms)} and it is pending again"
+    if record.state is OccurrenceState.RUNNING:
+        lost = "it is tried again" if record.effects in {"idempotent", "guarded"} else "it is held"
+        return f"its worker; otherwise its lease ends {_when(record.lease_expires_ms, now_ms)} and {lost}"
+    return None
+
+
+def _when(ms: int | None, now_ms: int) -> str:
+    return "at an unknown instant" if ms is None else f"at {to_rfc3339(ms)} ({relative(ms, now_ms)})"

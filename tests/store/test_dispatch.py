@@ -1,0 +1,414 @@
+"""The sweep: due ticks become occurrences once, in order, on record, and only then does the schedule advance."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import pytest
+from rq.job import Job, JobStatus
+from rq.serializers import JSONSerializer
+from tests.conftest import Backend
+from tests.store.conftest import Bench, definition
+
+from duly.common.identity import Occurrence
+from duly.common.store import jobs
+from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder
+from duly.scheduler.hooks import EnqueueContext
+from duly.scheduler.sweep import Sweeper
+
+START = 1_767_225_600_000
+
+
+def test_a_due_tick_becomes_one_job_on_its_queue_one_record_and_one_event(bench: Bench) -> None:
+    bench.add(queue="docs-queue")
+    occurrence = bench.due()
+    record = bench.record(occurrence)
+    assert (record.state, record.attempt, record.kind) == ("PENDING", 0, "scheduled")
+    assert bench.queue("docs-queue") == [record.job_id]
+    assert bench.events()[0] == (occurrence.tick_ms, "enqueued", "accepted")
+    assert bench.history()[-1] == "enqueued"
+
+
+def test_nothing_is_dispatched_before_its_time(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.pass_time(999)
+    assert fake_bench.sweep().ticks == 0
+    fake_bench.pass_time(1)
+    assert fake_bench.sweep().ticks == 1
+
+
+def test_the_job_is_what_rq_itself_would_have_written(valkey: Backend) -> None:
+    import redis
+
+    bench = Bench(valkey, valkey.store())
+    bench.add()
+    occurrence = bench.due()
+    assert valkey.url is not None
+    raw = redis.Redis.from_url(valkey.url)
+    job = Job.fetch(bench.record(occurrence).job_id, connection=raw, serializer=JSONSerializer)
+    assert job.func_name == jobs.ATTEMPT_FUNCTION
+    assert job.args == ["docs", occurrence.tick_ms, 1]
+    assert job.get_status() is JobStatus.QUEUED
+    assert job.origin == "default"
+    assert job.meta == {"periodic_schedule_id": "docs", "periodic_tick_ms": occurrence.tick_ms}
+    assert job.timeout == -1
+    assert (job.retries_left, job.success_callback, job.failure_callback) == (None, None, None)
+    written = raw.hgetall(job.key)
+    expected = job.to_dict()
+    assert {key.decode() for key in written} == set(expected)
+    assert zlib.decompress(written[b"data"]) == json.dumps(json.loads(job.data)).encode()
+
+
+def test_rq_finds_the_queue(valkey: Backend) -> None:
+    import redis
+    from rq import Queue
+
+    bench = Bench(valkey, valkey.store())
+    bench.add(queue="docs-queue")
+    bench.due()
+    assert valkey.url is not None
+    raw = redis.Redis.from_url(valkey.url)
+    assert [queue.name for queue in Queue.all(connection=raw)] == ["docs-queue"]
+
+
+def test_dispatching_a_tick_again_repeats_nothing_and_says_replayed(bench: Bench) -> None:
+    record = bench.add(spec="@every:3600000")
+    order = _order(bench, record.next_run_ms or 0)
+    _dispatch(bench, order)
+    _stand_at(bench, record.next_run_ms or 0)
+    _dispatch(bench, order)
+    assert [event[1:] for event in bench.events()] == [("enqueued", "replayed"), ("enqueued", "accepted")]
+    assert len(bench.queue()) == 1
+
+
+def test_another_content_under_the_same_tick_is_a_conflict_and_never_a_second_job(bench: Bench) -> None:
+    record = bench.add(spec="@every:3600000")
+    tick_ms = record.next_run_ms or 0
+    _dispatch(bench, _order(bench, tick_ms))
+    bench.store.schedules.update("docs", {"kwargs": {"path": "elsewhere"}})
+    _stand_at(bench, tick_ms)
+    _dispatch(bench, _order(bench, tick_ms, kwargs={"path": "elsewhere"}))
+    assert bench.events()[0][1:] == ("deduplicated", "id_conflict")
+    assert len(bench.queue()) == 1
+
+
+def test_a_manual_run_that_sits_on_a_tick_wins_it(bench: Bench) -> None:
+    record = bench.add(spec="@every:3600000")
+    tick_ms = record.next_run_ms or 0
+    run = bench.store.manual.run("docs", "k")
+    key = bench.store.keys.occurrence(run.occurrence)
+    bench.backend.client.rename(key, bench.store.keys.occurrence(Occurrence("docs", tick_ms)))
+    _dispatch(bench, _order(bench, tick_ms))
+    assert bench.events()[0][1:] == ("deduplicated", "unique_key")
+
+
+def test_a_schedule_that_moved_since_the_survey_is_left_alone(bench: Bench) -> None:
+    record = bench.add(spec="@every:3600000")
+    order = _order(bench, record.next_run_ms or 0)
+    bench.store.schedules.update("docs", {"queue": "other"})
+    [reply] = _dispatch(bench, order)
+    assert reply.word == "changed"
+    assert bench.events() == []
+
+
+def test_a_schedule_never_goes_back_in_time(bench: Bench) -> None:
+    record = bench.add(spec="@every:3600000")
+    tick_ms = record.next_run_ms or 0
+    order = _order(bench, tick_ms)
+    back = DispatchOrder(order.seen, order.definition, "1", order.ticks, None, tick_ms - 1, tick_ms)
+    stuck = DispatchOrder(order.seen, order.definition, "1", order.ticks, None, tick_ms, tick_ms)
+    assert [reply.word for reply in _dispatch(bench, back, stuck)] == ["backwards", "backwards"]
+    assert bench.queue() == []
+
+
+def test_one_call_serves_many_schedules_and_one_reply_answers_each(bench: Bench) -> None:
+    for n in range(250):
+        bench.add(schedule_id=f"s{n:03}")
+    bench.pass_time(110)
+    done = bench.sweep()
+    assert done.ticks >= 250
+    assert len(bench.queue()) >= 250
+    assert all(bench.events(f"s{n:03}") for n in range(250))
+
+
+def test_backfill_enqueues_the_most_recent_oldest_first_and_records_the_rest(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=3, overlap="allow")
+    fake_bench.pass_time(10_200)
+    fake_bench.sweep()
+    ticks = [START + n * 1000 for n in (8, 9, 10)]
+    assert [event[0] for event in fake_bench.events()][:3] == ticks[::-1]
+    assert fake_bench.queue() == [f"duly-docs-{tick}-1" for tick in ticks]
+    dropped = fake_bench.store.trails.events("docs")[0][3]
+    assert (dropped.reason, dropped.count) == ("backlog_dropped", 7)
+    assert (dropped.first_tick_ms, dropped.last_tick_ms) == (START + 1000, START + 7000)
+
+
+def test_a_long_backfill_is_done_in_parts_and_loses_nothing(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=250, overlap="allow")
+    fake_bench.pass_time(250_000)
+    fake_bench.sweep()
+    assert fake_bench.queue() == [f"duly-docs-{START + n * 1000}-1" for n in range(1, 251)]
+
+
+@pytest.mark.parametrize("policy", ["skip", "run_once"])
+def test_skip_and_run_once_enqueue_only_the_latest(fake_bench: Bench, policy: str) -> None:
+    fake_bench.add(spec="@every:1000", missed_run_policy=policy)
+    fake_bench.pass_time(10_200)
+    fake_bench.sweep()
+    assert fake_bench.events() == [
+        (START + 10_000, "enqueued", "accepted"),
+        (START + 9_000, "skipped", "backlog_dropped"),
+    ]
+
+
+def test_jitter_delays_the_release_and_never_changes_the_tick(fake_bench: Bench) -> None:
+    record = fake_bench.add(spec="@every:10000", jitter_window_ms=9_000)
+    tick_ms = record.next_run_ms or 0
+    release_ms = record.definition.timetable.release_ms(tick_ms)
+    assert tick_ms < release_ms <= tick_ms + 9_000
+    fake_bench.until(release_ms - 1)
+    assert fake_bench.sweep().ticks == 0
+    fake_bench.pass_time(1)
+    fake_bench.sweep()
+    assert fake_bench.events() == [(tick_ms, "enqueued", "accepted")]
+
+
+def test_a_tick_found_too_late_is_skipped_on_record(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:10000", max_lateness_ms=500)
+    fake_bench.pass_time(10_501)
+    fake_bench.sweep()
+    assert fake_bench.events() == [(START + 10_000, "skipped", "too_late")]
+    fake_bench.pass_time(10_000 - 1)
+    fake_bench.sweep()
+    assert fake_bench.events()[0] == (START + 20_000, "enqueued", "accepted")
+
+
+def test_overlap_skip_skips_ticks_while_one_runs(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", lease_ttl_ms=60_000)
+    lease = fake_bench.running(fake_bench.due())
+    fake_bench.pass_time(2_000)
+    fake_bench.sweep()
+    assert fake_bench.events()[0][1:] == ("skipped", "overlap")
+    fake_bench.store.attempts.complete(lease, "")
+    fake_bench.pass_time(1_000)
+    fake_bench.sweep()
+    assert fake_bench.events()[0][1:] == ("enqueued", "accepted")
+
+
+def test_overlap_buffer_one_keeps_only_the_latest_and_delivers_it_when_the_running_one_ends(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", overlap="buffer_one", lease_ttl_ms=60_000)
+    lease = fake_bench.running(fake_bench.due())
+    for _ in range(3):
+        fake_bench.pass_time(1_000)
+        fake_bench.sweep()
+    waiting = [START + n * 1000 for n in (2, 3, 4)]
+    states = [fake_bench.record(Occurrence("docs", tick)).state for tick in waiting]
+    assert states == ["COALESCED", "COALESCED", "PENDING"]
+    assert len(fake_bench.queue()) == 1
+    fake_bench.store.attempts.complete(lease, "")
+    fake_bench.sweep()
+    assert fake_bench.queue()[-1] == f"duly-docs-{waiting[-1]}-1"
+
+
+def test_overlap_allow_enqueues_beside_the_running_one(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", overlap="allow", lease_ttl_ms=60_000)
+    fake_bench.running(fake_bench.due())
+    second = fake_bench.due()
+    assert fake_bench.acquire(second).claim == "acquired"
+
+
+def test_backfilled_ticks_of_one_schedule_run_one_after_another_unless_overlap_is_allowed(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=3)
+    fake_bench.pass_time(3_000)
+    fake_bench.sweep()
+    first, second = (Occurrence("docs", START + n * 1000) for n in (1, 2))
+    lease = fake_bench.running(first)
+    assert fake_bench.acquire(second).claim == "waiting"
+    fake_bench.store.attempts.complete(lease, "")
+    fake_bench.sweep()
+    assert fake_bench.acquire(second).claim == "acquired"
+
+
+def test_a_full_queue_gets_no_new_ticks_and_they_stay_due(fake: Backend) -> None:
+    bench = Bench(fake, fake.store(queue_limit=1))
+    bench.add(schedule_id="one", spec="@every:1000")
+    bench.add(schedule_id="two", spec="@every:1000")
+    bench.pass_time(1_000)
+    bench.sweep()
+    assert [event[1:] for event in bench.events("one") + bench.events("two")] == [
+        ("enqueued", "accepted"),
+        ("failed", "backpressure"),
+    ]
+    assert bench.store.schedules.get("two").next_run_ms == START + 1_000
+    fake.client.delete("rq:queue:default")
+    bench.store.schedules.delete("one")
+    bench.pass_time(1_000)
+    bench.sweep()
+    accepted = [tick for tick, outcome, _ in bench.events("two") if outcome == "enqueued"]
+    assert accepted == [START + 2_000]
+    assert (START + 1_000, "skipped", "backlog_dropped") in bench.events("two")
+
+
+def test_repeated_failures_of_one_tick_fold_into_one_record_with_a_count(fake: Backend) -> None:
+    bench = Bench(fake, fake.store(queue_limit=1))
+    fake.client.rpush("rq:queue:default", "x")
+    bench.add(spec="@every:3600000")
+    bench.until(bench.store.schedules.get("docs").next_run_ms or 0)
+    for _ in range(6):
+        bench.sweep()
+        bench.pass_time(64_000)
+    [event] = bench.store.trails.events("docs")[0]
+    assert (event.outcome, event.reason, event.count) == ("failed", "backpressure", 6)
+
+
+def test_a_failing_schedule_waits_longer_each_time_and_starves_nobody(fake: Backend) -> None:
+    calls: list[str] = []
+
+    def hook(context: EnqueueContext) -> None:
+        calls.append(context.schedule.schedule_id)
+        if context.schedule.schedule_id == "bad":
+            raise ValueError("boom")
+
+    bench = Bench(fake, fake.store(), hooks=[hook])
+    bench.add(schedule_id="bad", spec="@every:100")
+    bench.add(schedule_id="good", spec="@every:1000")
+    for _ in range(100):
+        bench.pass_time(100)
+        bench.sweep()
+    assert sum(event[1] == "enqueued" for event in bench.events("good")) == 10
+    assert 0 < len([c for c in calls if c == "bad"]) < 10
+    assert bench.events("bad")[0][1:] == ("failed", "hook_error")
+
+
+def test_what_is_stored_and_cannot_be_used_fails_on_record_and_the_others_go_on(fake_bench: Bench) -> None:
+    fake_bench.add(schedule_id="bad", spec="@every:1000")
+    fake_bench.add(schedule_id="good", spec="@every:1000")
+    fake_bench.backend.client.hset(fake_bench.store.keys.schedule("bad"), "definition", '{"spec": "@often"}')
+    fake_bench.pass_time(1_000)
+    fake_bench.sweep()
+    assert fake_bench.events("bad") == [(START + 1_000, "failed", "invalid_schedule")]
+    assert fake_bench.events("good") == [(START + 1_000, "enqueued", "accepted")]
+
+
+def test_a_hook_may_veto_and_sees_what_became_of_each_tick(fake: Backend) -> None:
+    seen: list[tuple[str, int, str | None, str | None]] = []
+
+    def hook(context: EnqueueContext) -> Any:
+        seen.append((context.phase, context.tick_ms - START, context.outcome, context.reason))
+        return context.tick_ms != START + 2_000
+
+    bench = Bench(fake, fake.store(), hooks=[hook])
+    bench.add(spec="@every:1000")
+    for _ in range(2):
+        bench.pass_time(1_000)
+        bench.sweep()
+    assert bench.events() == [(START + 2_000, "skipped", "hook_veto"), (START + 1_000, "enqueued", "accepted")]
+    assert seen == [
+        ("before", 1_000, None, None),
+        ("after", 1_000, "enqueued", "accepted"),
+        ("before", 2_000, None, None),
+        ("after", 2_000, "skipped", "hook_veto"),
+    ]
+
+
+def test_a_hook_cannot_change_what_is_enqueued(fake: Backend) -> None:
+    def hook(context: EnqueueContext) -> None:
+        with pytest.raises(Exception, match=r"frozen|immutable"):
+            context.schedule.task = "evil.task"
+        with pytest.raises(AttributeError):
+            context.tick_ms = 0  # type: ignore[misc]
+
+    bench = Bench(fake, fake.store(), hooks=[hook])
+    bench.add()
+    assert bench.record(bench.due()).task == "docs.refresh"
+
+
+def test_ticks_are_skipped_while_an_occurrence_is_held_and_other_schedules_go_on(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", retry_budget=1)
+    fake_bench.add(schedule_id="other", spec="@every:1000")
+    lease = fake_bench.running(fake_bench.due())
+    fake_bench.store.attempts.fail(lease, "ValueError")
+    fake_bench.pass_time(1_000)
+    fake_bench.sweep()
+    assert fake_bench.events()[0][1:] == ("skipped", "quarantined")
+    assert fake_bench.events("other")[0][1:] == ("enqueued", "accepted")
+
+
+def test_a_newer_tick_coalesces_the_queued_one_unless_the_policy_is_backfill(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.add(
+        schedule_id="all", spec="@every:1000", missed_run_policy="backfill", backfill_limit=5, overlap="allow"
+    )
+    for _ in range(2):
+        fake_bench.pass_time(1_000)
+        fake_bench.sweep()
+    assert fake_bench.record(Occurrence("docs", START + 1_000)).state == "COALESCED"
+    assert fake_bench.record(Occurrence("all", START + 1_000)).state == "PENDING"
+
+
+def test_only_the_newest_hundred_events_are_kept(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:100")
+    for _ in range(120):
+        fake_bench.pass_time(100)
+        fake_bench.sweep()
+    page, cursor = fake_bench.store.trails.events("docs", 100)
+    assert len(page) == 100
+    assert cursor is None
+    assert page[0].tick_ms == START + 12_000
+
+
+def test_a_definition_is_read_once_for_each_revision(fake_bench: Bench) -> None:
+    asked: list[int] = []
+    read = fake_bench.store.schedules.definitions
+
+    def counted(ids: list[str]) -> Any:
+        asked.append(len(ids))
+        return read(ids)
+
+    fake_bench.store.schedules.definitions = counted  # type: ignore[method-assign]
+    fake_bench.add(spec="@every:1000")
+    for _ in range(5):
+        fake_bench.pass_time(1_000)
+        fake_bench.sweep()
+    assert sum(asked) == 1
+    fake_bench.store.schedules.update("docs", {"task": "new.task"})
+    fake_bench.pass_time(1_000)
+    fake_bench.sweep()
+    assert sum(asked) == 2
+    assert fake_bench.record(Occurrence("docs", START + 6_000)).task == "new.task"
+
+
+def test_the_orders_of_two_sweepers_never_make_two_of_one_tick(bench: Bench) -> None:
+    """Two holders of the same duty token is worse than anything the fleet allows; even then a tick is one."""
+    bench.add()
+    other = Sweeper(bench.store)
+    for _ in range(5):
+        bench.pass_time(60)
+        bench.sweeper.sweep_once(bench.token)
+        other.sweep_once(bench.token)
+    enqueued = [tick for tick, outcome, _ in bench.events() if outcome == "enqueued"]
+    assert len(enqueued) == len(set(enqueued)) == len(bench.queue())
+
+
+def _order(bench: Bench, tick_ms: int, **fields: Any) -> DispatchOrder:
+    record = bench.store.schedules.get("docs")
+    seen = DueSchedule(
+        "docs", str(record.revision), str(record.definition_revision), record.incarnation, "active", tick_ms, None, ""
+    )
+    wanted = definition(spec=record.definition.spec, **fields)
+    return DispatchOrder(
+        seen, wanted, seen.definition_revision, [TickOrder(tick_ms, Action.ENQUEUE)], None, tick_ms + 1, tick_ms + 1
+    )
+
+
+def _dispatch(bench: Bench, *orders: DispatchOrder) -> list[Any]:
+    replies = bench.store.sweeping.dispatch(bench.token, orders, 0, 100)
+    assert replies is not None
+    return replies
+
+
+def _stand_at(bench: Bench, tick_ms: int) -> None:
+    """As if the advance had been lost."""
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "next_run_ms", tick_ms)

@@ -1,0 +1,325 @@
+"""Schedules: written once, edited by compare-and-set, and no tick lost or repeated by an edit."""
+
+from __future__ import annotations
+
+import pytest
+from tests.store.conftest import Bench, definition
+
+from duly.common.errors import (
+    InvalidField,
+    Refused,
+    RevisionConflict,
+    ScheduleExists,
+    ScheduleNotFound,
+    StoreUnavailable,
+)
+from duly.common.identity import Occurrence
+from duly.common.records.schedule import ScheduleState
+from duly.common.settings import Settings
+from duly.common.store import Store
+
+
+def test_the_first_tick_of_a_new_schedule_is_the_first_after_it_is_written(bench: Bench) -> None:
+    before = bench.store.schedules.now_ms()
+    record = bench.add()
+    assert record.next_run_ms is not None
+    assert before < record.next_run_ms <= record.created_ms + 100
+    assert record.revision == 1
+    assert record.state is ScheduleState.ACTIVE
+
+
+def test_a_start_in_the_future_moves_the_first_tick_there(bench: Bench) -> None:
+    record = bench.add(start_at="2040-01-01T00:00:00Z")
+    assert record.next_run_ms == 2_208_988_800_000
+
+
+def test_a_schedule_that_has_ended_stands_at_no_tick_and_is_never_due(bench: Bench) -> None:
+    record = bench.add(end_at="2020-01-01T00:00:00Z")
+    assert record.next_run_ms is None
+    assert bench.sweep().ticks == 0
+
+
+def test_the_last_tick_before_the_end_runs_and_nothing_after_it(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", end_at="2026-01-01T00:00:02Z")
+    fake_bench.pass_time(10_000)
+    fake_bench.sweep()
+    assert fake_bench.events()[0] == (1_767_225_602_000, "enqueued", "accepted")
+    assert fake_bench.store.schedules.get("docs").next_run_ms is None
+
+
+def test_a_second_schedule_of_the_same_id_is_refused_and_changes_nothing(bench: Bench) -> None:
+    bench.add()
+    with pytest.raises(ScheduleExists):
+        bench.add(task="other.task")
+    assert bench.store.schedules.get("docs").definition.task == "docs.refresh"
+
+
+def test_unknown_schedules_are_named(bench: Bench) -> None:
+    for change in (
+        lambda: bench.store.schedules.get("nope"),
+        lambda: bench.store.schedules.update("nope", {"queue": "q"}),
+        lambda: bench.store.schedules.pause("nope", "why"),
+        lambda: bench.store.schedules.resume("nope"),
+        lambda: bench.store.schedules.delete("nope"),
+        lambda: bench.store.manual.run("nope", "k"),
+    ):
+        with pytest.raises(ScheduleNotFound, match="nope"):
+            change()
+
+
+def test_pages_are_in_order_and_complete(bench: Bench) -> None:
+    ids = [f"s{n:02}" for n in range(7)]
+    for schedule_id in reversed(ids):
+        bench.add(schedule_id=schedule_id)
+    first, after = bench.store.schedules.page(3)
+    assert after == "s02"
+    bench.add(schedule_id="s00a")  # before the cursor: the next page is not disturbed
+    second, after = bench.store.schedules.page(3, after)
+    third, end = bench.store.schedules.page(3, after or "")
+    assert [r.schedule_id for r in first + second + third] == ids
+    assert end is None
+
+
+def test_a_change_to_an_older_revision_is_refused(bench: Bench) -> None:
+    bench.add()
+    bench.store.schedules.update("docs", {"queue": "slow"}, revision=1)
+    for change in (
+        lambda: bench.store.schedules.update("docs", {"queue": "fast"}, revision=1),
+        lambda: bench.store.schedules.pause("docs", "why", revision=1),
+        lambda: bench.store.schedules.delete("docs", revision=1),
+    ):
+        with pytest.raises(RevisionConflict):
+            change()
+    assert bench.store.schedules.get("docs").definition.queue == "slow"
+
+
+def test_editing_anything_but_the_timing_keeps_the_next_run(bench: Bench) -> None:
+    record = bench.add(spec="@every:60000")
+    edit = bench.store.schedules.update("docs", {"queue": "slow", "max_lateness_ms": 5000})
+    assert edit.record.next_run_ms == record.next_run_ms
+    assert edit.record.revision == 2
+    assert edit.carried is None
+
+
+def test_editing_the_spec_restarts_from_the_first_tick_after_the_edit(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:60000")
+    fake_bench.pass_time(1_500)
+    edit = fake_bench.store.schedules.update("docs", {"spec": "@every:2000"})
+    assert edit.record.next_run_ms == 1_767_225_602_000
+    assert edit.next_run_before_ms == 1_767_225_660_000
+
+
+def test_due_ticks_that_nobody_swept_survive_an_edit_with_their_own_definition(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", task="old.task")
+    fake_bench.pass_time(3_400)
+    edit = fake_bench.store.schedules.update("docs", {"spec": "@every:5000", "task": "new.task"})
+    assert edit.carried is not None
+    assert (edit.carried.count, edit.carried.last_ms) == (3, 1_767_225_603_000)
+    fake_bench.sweep()
+    assert fake_bench.events() == [
+        (1_767_225_603_000, "enqueued", "accepted"),
+        (1_767_225_602_000, "skipped", "backlog_dropped"),
+    ]
+    occurrence = fake_bench.record(_occurrence(1_767_225_603_000))
+    assert occurrence.task == "old.task"
+    fake_bench.pass_time(1_600)
+    fake_bench.sweep()
+    assert fake_bench.events()[0] == (1_767_225_605_000, "enqueued", "accepted")
+    assert fake_bench.record(_occurrence(1_767_225_605_000)).task == "new.task"
+
+
+def test_several_unswept_edits_are_settled_in_their_order(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.pass_time(1_100)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:700"})
+    fake_bench.pass_time(1_000)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:10000"})
+    fake_bench.sweep()
+    accepted = [tick for tick, outcome, _ in fake_bench.events() if outcome == "enqueued"]
+    start = 1_767_225_600_000
+    assert accepted[1] == start + 1_000
+    assert start + 1_100 < accepted[0] <= start + 2_100
+    assert accepted[0] % 700 == 0
+
+
+def test_an_edit_never_repeats_a_tick_that_was_swept(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.pass_time(1_000)
+    fake_bench.sweep()
+    edit = fake_bench.store.schedules.update("docs", {"spec": "@every:500"})
+    assert edit.record.next_run_ms == 1_767_225_601_500
+    assert edit.carried is None
+
+
+def test_an_open_occurrence_runs_with_the_definition_it_was_enqueued_with(bench: Bench) -> None:
+    bench.add(kwargs={"path": "old"})
+    occurrence = bench.due()
+    bench.store.schedules.update("docs", {"kwargs": {"path": "new"}, "spec": "@every:3600000"})
+    grant = bench.acquire(occurrence)
+    assert grant.definition is not None
+    assert grant.definition.kwargs == {"path": "old"}
+
+
+def test_a_pause_does_not_make_an_open_occurrence_lose_its_definition(bench: Bench) -> None:
+    bench.add(kwargs={"path": "old"})
+    occurrence = bench.due()
+    bench.store.schedules.pause("docs", "deploying")
+    grant = bench.acquire(occurrence)
+    assert grant.definition is not None
+    assert grant.definition.kwargs == {"path": "old"}
+
+
+def test_superseded_definitions_go_when_the_last_open_occurrence_ends(bench: Bench) -> None:
+    bench.add()
+    occurrence = bench.due()
+    bench.store.schedules.update("docs", {"task": "new.task", "spec": "@every:3600000"})
+    assert bench.backend.client.exists(bench.store.keys.superseded("docs"))
+    lease = bench.running(occurrence)
+    bench.store.attempts.complete(lease, "ref")
+    assert not bench.backend.client.exists(bench.store.keys.superseded("docs"))
+
+
+def test_while_paused_nothing_is_due_and_resuming_records_the_gap(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.store.schedules.pause("docs", "moving house")
+    fake_bench.pass_time(10_500)
+    fake_bench.sweep()
+    assert fake_bench.events() == []
+    edit = fake_bench.store.schedules.resume("docs")
+    assert edit.record.next_run_ms == 1_767_225_611_000
+    assert edit.dropped is not None
+    [event] = fake_bench.store.trails.events("docs")[0]
+    assert (event.outcome, event.reason, event.count) == ("skipped", "backlog_dropped", 10)
+    assert (event.first_tick_ms, event.last_tick_ms) == (1_767_225_601_000, 1_767_225_610_000)
+
+
+def test_resuming_with_catch_up_runs_the_latest_missed_tick(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.store.schedules.pause("docs", "moving house")
+    fake_bench.pass_time(10_500)
+    fake_bench.store.schedules.resume("docs", "latest")
+    fake_bench.sweep()
+    assert fake_bench.events()[0] == (1_767_225_610_000, "enqueued", "accepted")
+    assert fake_bench.store.trails.events("docs")[0][1].count == 9
+
+
+def test_a_pause_with_an_end_ends_by_itself(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.store.schedules.pause("docs", "lunch", 1_767_225_605_500)
+    fake_bench.pass_time(4_000)
+    fake_bench.sweep()
+    assert fake_bench.store.schedules.get("docs").state is ScheduleState.PAUSED
+    fake_bench.pass_time(1_600)
+    fake_bench.sweep()
+    assert fake_bench.store.schedules.get("docs").state is ScheduleState.ACTIVE
+    fake_bench.pass_time(500)
+    fake_bench.sweep()
+    assert fake_bench.events()[0] == (1_767_225_606_000, "enqueued", "accepted")
+
+
+def test_an_edit_of_the_timing_while_paused_records_the_ticks_it_passes_over(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.store.schedules.pause("docs", "why")
+    fake_bench.pass_time(5_500)
+    edit = fake_bench.store.schedules.update("docs", {"spec": "@every:60000"})
+    assert edit.dropped is not None
+    assert edit.dropped.count == 5
+    assert edit.record.state is ScheduleState.PAUSED
+    assert fake_bench.store.trails.events("docs")[0][0].count == 5
+
+
+def test_resuming_what_is_not_paused_is_refused(bench: Bench) -> None:
+    bench.add()
+    with pytest.raises(Refused, match="not paused"):
+        bench.store.schedules.resume("docs")
+
+
+def test_a_pause_that_ends_in_the_past_is_refused(bench: Bench) -> None:
+    bench.add()
+    with pytest.raises(InvalidField, match="until"):
+        bench.store.schedules.pause("docs", "why", 1)
+
+
+def test_deleting_keeps_the_trail_and_records_the_due_ticks_that_nobody_swept(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.pass_time(3_500)
+    fake_bench.store.schedules.delete("docs")
+    [event] = fake_bench.store.trails.events("docs")[0]
+    assert (event.outcome, event.reason, event.count) == ("skipped", "backlog_dropped", 3)
+    fake_bench.sweep()
+    assert fake_bench.queue() == []
+
+
+def test_deleting_cancels_what_has_not_begun(bench: Bench) -> None:
+    bench.add()
+    occurrence = bench.due()
+    bench.store.schedules.delete("docs")
+    record = bench.record(occurrence)
+    assert (record.state, record.reason) == ("CANCELLED", "schedule_deleted")
+
+
+def test_a_running_attempt_survives_the_deletion_of_its_schedule_and_leaves_no_ghost(bench: Bench) -> None:
+    bench.add()
+    lease = bench.running(bench.due())
+    bench.store.schedules.delete("docs")
+    assert bench.store.attempts.complete(lease, "ref") == "recorded"
+    assert not bench.store.schedules.exists("docs")
+
+
+def test_a_schedule_created_anew_does_not_run_what_the_old_one_enqueued(bench: Bench) -> None:
+    bench.add(backoff={"base_ms": 0}, retry_budget=5)
+    occurrence = bench.due()
+    lease = bench.running(occurrence)
+    bench.store.attempts.fail(lease, "ValueError")
+    bench.store.schedules.delete("docs")
+    bench.add(spec="@every:3600000")
+    bench.sweep()
+    assert bench.record(occurrence).state == "CANCELLED"
+
+
+def test_turning_a_calendar_into_an_interval_must_restate_the_model(bench: Bench) -> None:
+    bench.add(spec="0 9 * * *")
+    with pytest.raises(InvalidField) as refusal:
+        bench.store.schedules.update("docs", {"spec": "@every:60000", "lease_ttl_ms": 2000})
+    for name in ("missed_run_policy", "jitter_window_ms", "retry_budget", "backoff"):
+        assert name in str(refusal.value)
+    assert "lease_ttl_ms" not in str(refusal.value)
+    assert bench.store.schedules.get("docs").revision == 1
+    edit = bench.store.schedules.update(
+        "docs",
+        {
+            "spec": "@every:60000",
+            "lease_ttl_ms": 2000,
+            "missed_run_policy": "run_once",
+            "jitter_window_ms": 0,
+            "retry_budget": 3,
+            "backoff": {},
+        },
+    )
+    assert edit.record.definition.expression.schedule_type == "interval"
+
+
+def test_the_id_of_a_schedule_cannot_be_edited(bench: Bench) -> None:
+    bench.add()
+    with pytest.raises(InvalidField, match="schedule_id"):
+        bench.store.schedules.update("docs", {"schedule_id": "other"})
+
+
+def test_a_preview_of_an_edit_changes_nothing(bench: Bench) -> None:
+    bench.add()
+    changed, edit = bench.store.schedules.preview_update("docs", {"task": "new.task"})
+    assert changed.task == "new.task"
+    assert edit.record.revision == 1
+    assert bench.store.schedules.get("docs").definition.task == "docs.refresh"
+
+
+def test_an_unreachable_store_is_one_clear_error(unreachable_url: str) -> None:
+    store = Store.connect(Settings(redis_url=unreachable_url))
+    with pytest.raises(StoreUnavailable) as error:
+        store.schedules.add(definition())
+    assert "127.0.0.1" not in str(error.value)
+
+
+def _occurrence(tick_ms: int) -> Occurrence:
+
+    return Occurrence("docs", tick_ms)

@@ -1,0 +1,75 @@
+"""The headers of the Lua scripts are their interface: nothing may say otherwise."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from importlib.resources import files
+
+import pytest
+from tests.conftest import Backend
+
+from duly.common.errors import StoreProtocolError
+from duly.common.store.attempts import Claim, Ending
+from duly.common.store.scripts import script_names, source
+
+# Replies that a caller reads as an enum, and the scripts whose replies they are.
+ENUMS: list[tuple[type[StrEnum], list[str]]] = [
+    (Claim, ["acquire"]),
+    (Ending, ["complete", "fail", "relinquish", "hold", "commit_by_probe"]),
+]
+
+
+def body(name: str) -> str:
+    return (files("duly.common.store") / "lua" / f"{name}.lua").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_every_script_says_what_it_does_what_it_takes_and_what_it_answers(name: str) -> None:
+    script = source(name)
+    assert re.match(r"-- [A-Z].{20,}", body(name))
+    assert script.arguments
+    assert script.replies
+    assert "" not in script.replies
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_a_script_answers_with_the_words_of_its_header_and_with_all_of_them(name: str) -> None:
+    code = "\n".join(line for line in body(name).splitlines() if not line.startswith("--"))
+    library = body("lib/schedule") if "include: schedule" in body(name) else ""
+    said = set(re.findall(r"'(\w+)'", " ".join(re.findall(r"return (\{[^}]*\})", code + library))))
+    assert source(name).replies <= said
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_every_argument_that_a_header_names_is_used(name: str) -> None:
+    script = source(name)
+    code = "\n".join(line for line in script.text.splitlines()[2:] if not line.startswith("--"))
+    for argument in (*script.arguments, *([script.rest] if script.rest else [])):
+        assert re.search(rf"\b{argument}\b", code), argument
+
+
+@pytest.mark.parametrize(("enum", "names"), ENUMS)
+def test_python_knows_exactly_the_words_that_scripts_answer(enum: type[StrEnum], names: list[str]) -> None:
+    assert {member.value for member in enum} == set().union(*(source(name).replies for name in names))
+
+
+def test_an_unknown_word_raises_instead_of_being_guessed(fake: Backend) -> None:
+    from duly.common.settings import Settings
+    from duly.common.store.scripts import Scripts
+
+    scripts = Scripts(fake.client, Settings(), shebang=False)
+    for odd in (["granted"], [], None, "acquired", [7]):
+        with pytest.raises(StoreProtocolError):
+            scripts.check("acquire", odd)
+
+
+def test_a_call_with_arguments_missing_or_to_spare_is_refused(fake: Backend) -> None:
+    from duly.common.settings import Settings
+    from duly.common.store.scripts import Scripts
+
+    scripts = Scripts(fake.client, Settings(), shebang=False)
+    with pytest.raises(TypeError):
+        scripts.call("release_duty")
+    with pytest.raises(TypeError):
+        scripts.call("release_duty", token="a", owner="b")
