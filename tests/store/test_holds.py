@@ -1,0 +1,159 @@
+"""Holds: nothing gets past one but its reviewer."""
+
+from __future__ import annotations
+
+import pytest
+from tests.store.conftest import Bench
+
+from duly.common.errors import Held, InvalidField, OccurrenceNotFound, Refused
+from duly.common.identity import Occurrence
+from duly.common.records.schedule import ScheduleState
+from duly.common.store.attempts import Claim
+from duly.common.store.holds import Resolution
+
+
+def held(bench: Bench, schedule_id: str = "docs") -> Occurrence:
+    occurrence = bench.due(schedule_id)
+    bench.store.attempts.relinquish(bench.running(occurrence), "timeout")
+    return occurrence
+
+
+def test_no_committed_result_gives_another_attempt_and_ends_the_quarantine(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = held(bench)
+    assert bench.store.schedules.get("docs").state is ScheduleState.QUARANTINED
+    state, repeated = bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "looked at the log")
+    assert (state, repeated) == ("PENDING", False)
+    assert bench.store.schedules.get("docs").state is ScheduleState.ACTIVE
+    bench.sweep()
+    assert bench.acquire(occurrence, 2).claim is Claim.ACQUIRED
+
+
+def test_committed_makes_it_a_success_with_the_evidence_as_its_result(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = held(bench)
+    bench.store.holds.resolve(occurrence, Resolution.COMMITTED, "ann", "invoice 17 is there")
+    record = bench.record(occurrence)
+    assert (record.state, record.result_ref) == ("SUCCEEDED", "invoice 17 is there")
+    assert record.resolution is not None
+    assert record.resolution["by"] == "ann"
+
+
+def test_abandoned_ends_it(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = held(bench)
+    bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "not worth it")
+    assert bench.record(occurrence).state == "ABANDONED"
+    assert bench.store.schedules.get("docs").last_outcome == "ABANDONED"
+    assert bench.held() == []
+
+
+def test_the_same_resolution_twice_is_one_and_a_different_one_is_refused(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = held(bench)
+    bench.store.holds.resolve(occurrence, Resolution.COMMITTED, "ann", "seen")
+    assert bench.store.holds.resolve(occurrence, Resolution.COMMITTED, "ann", "seen") == ("SUCCEEDED", True)
+    for outcome, by, evidence in (
+        (Resolution.ABANDONED, "ann", "seen"),
+        (Resolution.COMMITTED, "bob", "seen"),
+        (Resolution.COMMITTED, "ann", "other"),
+    ):
+        with pytest.raises(Refused, match="differently"):
+            bench.store.holds.resolve(occurrence, outcome, by, evidence)
+    assert bench.history().count("succeeded") == 1
+
+
+def test_another_attempt_beyond_the_budget_needs_extra_attempts(bench: Bench) -> None:
+    bench.add(spec="@every:1000", retry_budget=1)
+    occurrence = held(bench)
+    with pytest.raises(Refused, match="--extra-attempts"):
+        bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen")
+    assert bench.record(occurrence).state == "HELD"
+    bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen", 1)
+    bench.sweep()
+    lease = bench.running(occurrence, 2)
+    assert bench.store.attempts.fail(lease, "ValueError") == "held"
+
+
+def test_what_is_not_held_cannot_be_resolved(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = bench.due()
+    with pytest.raises(Refused, match="PENDING"):
+        bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "seen")
+    with pytest.raises(OccurrenceNotFound):
+        bench.store.holds.resolve(Occurrence("docs", 5), Resolution.ABANDONED, "ann", "seen")
+
+
+@pytest.mark.parametrize(("by", "evidence"), [("", "x"), ("  ", "x"), ("ann", ""), ("a\nb", "x"), ("ann", "x" * 501)])
+def test_a_resolution_names_a_person_and_what_they_saw(bench: Bench, by: str, evidence: str) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = held(bench)
+    with pytest.raises(InvalidField):
+        bench.store.holds.resolve(occurrence, Resolution.ABANDONED, by, evidence)
+    assert bench.record(occurrence).state == "HELD"
+
+
+def test_a_hold_survives_edits_pauses_and_a_deletion_followed_by_a_new_creation(bench: Bench) -> None:
+    bench.add(spec="@every:100")
+    occurrence = held(bench)
+    bench.store.schedules.update("docs", {"retry_budget": 50})
+    bench.store.schedules.pause("docs", "why")
+    bench.store.schedules.resume("docs", "latest")
+    bench.sweep()
+    assert bench.acquire(occurrence, 2).claim is Claim.HELD
+    bench.store.schedules.delete("docs")
+    bench.add(spec="@every:100")
+    assert bench.store.schedules.get("docs").state is ScheduleState.QUARANTINED
+    bench.pass_time(110)
+    bench.sweep()
+    assert bench.events()[0][1:] == ("skipped", "quarantined")
+    assert bench.held() == [(str(occurrence), "outcome_unknown")]
+
+
+def test_a_manual_run_never_gets_past_a_hold(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    held(bench)
+    with pytest.raises(Held):
+        bench.store.manual.run("docs", "key")
+    assert bench.history()[-1] == "held"
+
+
+def test_a_hold_of_one_schedule_is_no_hold_of_another(bench: Bench) -> None:
+    bench.add(spec="@every:1000")
+    bench.add(schedule_id="other", spec="@every:1000")
+    held(bench)
+    assert bench.acquire(bench.due("other")).claim is Claim.ACQUIRED
+
+
+def test_a_quarantine_ends_only_with_its_last_hold(bench: Bench) -> None:
+    bench.add(spec="@every:100", overlap="allow", missed_run_policy="backfill", backfill_limit=9)
+    first, second = bench.due(), bench.due()
+    leases = [bench.running(first), bench.running(second)]
+    for lease in leases:
+        bench.store.attempts.relinquish(lease, "timeout")
+    bench.store.holds.resolve(first, Resolution.ABANDONED, "ann", "seen")
+    assert bench.store.schedules.get("docs").state is ScheduleState.QUARANTINED
+    bench.store.holds.resolve(second, Resolution.ABANDONED, "ann", "seen")
+    assert bench.store.schedules.get("docs").state is ScheduleState.ACTIVE
+
+
+def test_what_waited_behind_a_hold_is_delivered_when_it_is_resolved(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", overlap="allow", missed_run_policy="backfill", backfill_limit=9)
+    first, second = fake_bench.due(), fake_bench.due()
+    fake_bench.store.attempts.relinquish(fake_bench.running(first), "timeout")
+    assert fake_bench.acquire(second).claim is Claim.WAITING
+    fake_bench.backend.client.delete("rq:queue:default")
+    fake_bench.store.holds.resolve(first, Resolution.ABANDONED, "ann", "seen")
+    fake_bench.sweep()
+    assert fake_bench.queue() == [fake_bench.record(second).job_id]
+
+
+def test_holds_are_listed_in_pages_the_longest_held_first(fake_bench: Bench) -> None:
+    for n in range(5):
+        fake_bench.add(schedule_id=f"s{n}", spec="@every:1000")
+    occurrences = [held(fake_bench, f"s{n}") for n in range(5)]
+    first, offset = fake_bench.store.holds.page(3)
+    second, end = fake_bench.store.holds.page(3, offset or 0)
+    assert [record.occurrence for record in first + second] == occurrences
+    assert end is None
+    assert fake_bench.store.holds.count() == 5
