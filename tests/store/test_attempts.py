@@ -236,7 +236,7 @@ def test_a_failed_attempt_waits_its_backoff_and_then_runs_again(fake_bench: Benc
 
 
 def test_a_spent_budget_holds_and_no_new_tick_bypasses_it(bench: Bench) -> None:
-    bench.add(spec="@every:100", retry_budget=1)
+    bench.add(spec="@every:100", retry_budget=1, missed_run_policy="backfill", backfill_limit=9)
     lease = bench.running(bench.due())
     assert bench.store.attempts.fail(lease, "ValueError") is Ending.HELD
     bench.pass_time(110)

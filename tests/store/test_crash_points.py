@@ -75,7 +75,7 @@ def prepare(bench: Bench) -> None:
     bench.add(
         schedule_id="fill", spec="@every:3600000", missed_run_policy="backfill", backfill_limit=3, overlap="allow"
     )
-    bench.add(schedule_id="held", spec="@every:100")
+    bench.add(schedule_id="held", spec="@every:100", missed_run_policy="backfill", backfill_limit=9)
     bench.add(schedule_id="retry", spec="@every:3600000", backoff={"base_ms": 0})
     bench.add(schedule_id="dead", spec="@every:3600000")
     bench.add(schedule_id="lost", spec="@every:3600000")

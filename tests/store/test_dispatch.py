@@ -412,3 +412,26 @@ def _dispatch(bench: Bench, *orders: DispatchOrder) -> list[Any]:
 def _stand_at(bench: Bench, tick_ms: int) -> None:
     """As if the advance had been lost."""
     bench.backend.client.hset(bench.store.keys.schedule("docs"), "next_run_ms", tick_ms)
+
+
+def test_a_schedule_that_the_store_cannot_handle_keeps_nobody_from_their_turn(bench: Bench) -> None:
+    for schedule_id in ("a", "broken", "c"):
+        bench.add(schedule_id=schedule_id)
+    bench.backend.client.set(bench.store.keys.events("broken"), "no stream")
+    bench.pass_time(110)
+    bench.sweep()
+    assert bench.events("a")[0][1:] == ("enqueued", "accepted")
+    assert bench.events("c")[0][1:] == ("enqueued", "accepted")
+
+
+def test_an_occurrence_that_the_store_cannot_handle_keeps_nobody_from_their_turn(bench: Bench) -> None:
+    bench.add(schedule_id="broken", missed_run_policy="backfill", backfill_limit=9)
+    bench.add(schedule_id="good", missed_run_policy="backfill", backfill_limit=9)
+    first, second = bench.due("broken"), bench.due("good")
+    for occurrence in (first, second):
+        bench.running(occurrence)
+        bench.expire(occurrence)
+    bench.backend.client.delete(bench.store.keys.runs("broken"))
+    bench.backend.client.set(bench.store.keys.runs("broken"), "no stream")
+    bench.sweeper.sweep_once(bench.token)
+    assert bench.record(second).state == "HELD"

@@ -94,7 +94,7 @@ def test_a_resolution_names_a_person_and_what_they_saw(bench: Bench, by: str, ev
 
 
 def test_a_hold_survives_edits_pauses_and_a_deletion_followed_by_a_new_creation(bench: Bench) -> None:
-    bench.add(spec="@every:100")
+    bench.add(spec="@every:100", missed_run_policy="backfill", backfill_limit=9)
     occurrence = held(bench)
     bench.store.schedules.update("docs", {"retry_budget": 50})
     bench.store.schedules.pause("docs", "why")
@@ -102,7 +102,7 @@ def test_a_hold_survives_edits_pauses_and_a_deletion_followed_by_a_new_creation(
     bench.sweep()
     assert bench.acquire(occurrence, 2).claim is Claim.HELD
     bench.store.schedules.delete("docs")
-    bench.add(spec="@every:100")
+    bench.add(spec="@every:100", missed_run_policy="backfill", backfill_limit=9)
     assert bench.store.schedules.get("docs").state is ScheduleState.QUARANTINED
     bench.pass_time(110)
     bench.sweep()

@@ -13,8 +13,9 @@ from duly.common.store.keys import LIFETIMES, Lifetime
 
 def live(bench: Bench) -> None:
     """A little of everything that a fleet does."""
-    bench.add(spec="@every:100", overlap="allow", retry_budget=2, backoff={"base_ms": 0})
-    bench.add(schedule_id="other", spec="@every:100")
+    patient = {"spec": "@every:100", "missed_run_policy": "backfill", "backfill_limit": 9}
+    bench.add(**patient, overlap="allow", retry_budget=2, backoff={"base_ms": 0})
+    bench.add(**patient, schedule_id="other")
     bench.store.attempts.complete(bench.running(bench.due()), "ref")
     bench.store.attempts.fail(bench.running(bench.due()), "ValueError")
     bench.sweep()

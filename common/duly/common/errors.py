@@ -87,6 +87,12 @@ class StoreUnavailable(DulyError):
     code = "store_unavailable"
 
 
+class StoreRefused(StoreUnavailable):
+    """Redis answered that it cannot carry out this very request; others may go through."""
+
+    code = "store_refused"
+
+
 class StoreProtocolError(DulyError):
     """The store answered with a word this version does not know; the caller must assume nothing."""
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from duly.common.errors import DulyError
+from duly.common.errors import DulyError, StoreRefused
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
 from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
@@ -58,7 +58,7 @@ class Sweeper:
         orders = list(self._orders(survey))
         ticks, disturbed = 0, False
         for batch in _batches(orders):
-            replies = self._store.sweeping.dispatch(token, batch, survey.now_ms, settings.queue_limit)
+            replies = self._dispatch(token, batch, survey.now_ms)
             if replies is None:
                 return None
             ticks += sum(len(reply.outcomes) for reply in replies)
@@ -71,6 +71,22 @@ class Sweeper:
         more = full or disturbed or "changed" in words or any(_unfinished(order, survey.now_ms) for order in orders)
         return Sweep(survey.now_ms, _earliest(survey, orders), ticks, len(words), more)
 
+    def _dispatch(self, token: str, orders: list[DispatchOrder], now_ms: int) -> list[DispatchReply] | None:
+        """Carry out a batch; when the store cannot handle one of its schedules, the others still get their turn."""
+        try:
+            return self._store.sweeping.dispatch(token, orders, now_ms, self._store.settings.queue_limit)
+        except StoreRefused as error:
+            if len(orders) == 1:
+                log.error("schedule %s: %s", orders[0].seen.schedule_id, error, extra={"action": "store_refused"})
+                return [DispatchReply("refused", [])]
+        replies = []
+        for order in orders:
+            reply = self._dispatch(token, [order], now_ms)
+            if reply is None:
+                return None
+            replies += reply
+        return replies
+
     def _orders(self, survey: Survey) -> Iterator[DispatchOrder]:
         active = [due for due in survey.schedules if due.state == "active"]
         self._load_definitions(active)
@@ -79,7 +95,10 @@ class Sweeper:
             if definition is None:
                 yield _invalid(due, survey.now_ms)
             elif due.carry:
-                yield self._carried_order(due, definition, survey.now_ms)
+                try:
+                    yield self._carried_order(due, definition, survey.now_ms)
+                except DulyError:
+                    yield _invalid(due, survey.now_ms)
             elif due.next_run_ms is None:
                 yield DispatchOrder(due, definition, due.definition_revision, [], None, None, None)
             else:

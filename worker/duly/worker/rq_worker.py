@@ -17,7 +17,7 @@ from rq.serializers import JSONSerializer
 from rq.timeouts import UnixSignalDeathPenalty
 
 from duly.common.errors import DulyError, StoreUnavailable
-from duly.common.identity import Occurrence
+from duly.common.identity import Occurrence, new_token
 from duly.common.process.parent import die_with_parent
 from duly.common.settings import Settings
 from duly.common.store import Store
@@ -55,13 +55,16 @@ class FleetWorker(Worker):
     def __init__(self, settings: Settings, name: str, queues: Sequence[str], allow_list: AllowList) -> None:
         super().__init__(
             list(queues),
-            name=name,
+            # RQ keeps a killed worker's name taken for a minute and a half, and a container that starts anew has
+            # the process ids of the old one: the name RQ and the leases see is new with every start.
+            name=f"{name}.{new_token()[:6]}",
             connection=connect(settings.redis_url, decode=False, socket_timeout_s=SOCKET_TIMEOUT_S),
             serializer=JSONSerializer,
             worker_ttl=WORKER_TTL_S,
             job_monitoring_interval=MONITORING_INTERVAL_S,
             log_job_description=False,
         )
+        self._fleet_name = name
         self._settings = settings
         self._store = Store.connect(settings)
         self._allow_list = allow_list
@@ -126,7 +129,7 @@ class FleetWorker(Worker):
         """RQ's farewell, and ours."""
         if not self.is_horse:
             with contextlib.suppress(StoreUnavailable):
-                self._store.fleet.leave(self.name)
+                self._store.fleet.leave(self._fleet_name)
         super().teardown()  # type: ignore[no-untyped-call]
 
     def _beat(self, state: str, job: Job | None = None) -> None:
@@ -141,7 +144,7 @@ class FleetWorker(Worker):
             "host": self.hostname,
         }
         with contextlib.suppress(StoreUnavailable):  # presence is for people to look at; nothing depends on it
-            self._store.fleet.beat(self.name, details)
+            self._store.fleet.beat(self._fleet_name, details)
 
     def _report_death(self, job: Job, pid: int) -> None:
         occurrence = occurrence_of(job)

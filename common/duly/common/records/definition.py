@@ -222,6 +222,8 @@ def _check_together(definition: ScheduleDefinition) -> None:
         raise InvalidField("backfill_limit", "goes with missed_run_policy 'backfill' only")
     if definition.backoff.max_ms < definition.backoff.base_ms:
         raise InvalidField("backoff.max_ms", "must not be smaller than backoff.base_ms")
+    if definition.approval == "required":
+        raise InvalidField("approval", "must be 'automatic': waiting for an approval is not supported yet")
     if definition.start_at and definition.end_at and definition.timetable.end_before_start:
         raise InvalidField("end_at", "must be after start_at")
 

@@ -10,7 +10,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from duly.common.errors import InvalidField, StoreUnavailable
+from duly.common.errors import InvalidField, StoreRefused, StoreUnavailable
 
 SOCKET_TIMEOUT_S = 5.0
 # redis-py's annotations describe decoding and not decoding, waiting and not waiting, all at once; what this
@@ -54,10 +54,16 @@ def translated() -> Iterator[None]:
     except redis.exceptions.ConnectionError as error:
         raise StoreUnavailable("Redis cannot be reached; is it running, and is --redis-url right?") from error
     except redis.exceptions.RedisError as error:
-        raise StoreUnavailable(_refusal(str(error))) from error
+        raise refusal(error) from error
 
 
-def _refusal(text: str) -> str:
+def refusal(error: redis.exceptions.RedisError) -> StoreUnavailable:
+    """What an error reply means, in our words: the server as a whole, or this one request."""
+    reason = _reason(str(error))
+    return StoreUnavailable(reason) if reason else StoreRefused("Redis refused the request")
+
+
+def _reason(text: str) -> str | None:
     if "READONLY" in text:
         return "this Redis is a read-only replica; point --redis-url at the primary"
     if "OOM" in text:
@@ -68,4 +74,4 @@ def _refusal(text: str) -> str:
         return "the Redis user in --redis-url may not do this"
     if "LOADING" in text or "BUSY" in text or "MASTERDOWN" in text:
         return "Redis is busy and cannot serve yet"
-    return "Redis refused the request"
+    return None

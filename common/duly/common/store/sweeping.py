@@ -6,17 +6,23 @@ changes nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import redis
+
+from duly.common.errors import StoreRefused
 from duly.common.identity import Occurrence, job_id
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import jobs
-from duly.common.store.connection import Client, translated
+from duly.common.store.connection import Client, refusal, translated
 from duly.common.store.scripts import Scripts, Value
 from duly.common.timetable import TickRange
+
+log = logging.getLogger(__name__)
 
 # Ticks that may wait behind a running occurrence under `buffer_one` before the newest coalesces the older ones.
 BUFFERED_TICKS = 20
@@ -164,8 +170,18 @@ class SweepStore:
                     job_id=job_id(each.occurrence, attempt),
                     queue=each.queue,
                 )
-            words = [self._scripts.check("attend", reply)[0] for reply in pipe.execute()]
+            replies = pipe.execute(raise_on_error=False)
+        words = [self._attended(each, reply) for each, reply in zip(watched, replies, strict=True)]
         return None if "lost_duty" in words else words
+
+    def _attended(self, watched: WatchedOccurrence, reply: Any) -> str:
+        """The reply's word; an occurrence that the store cannot handle keeps nobody from handling the others."""
+        if not isinstance(reply, Exception):
+            return str(self._scripts.check("attend", reply)[0])
+        if isinstance(reply, redis.exceptions.RedisError) and isinstance(error := refusal(reply), StoreRefused):
+            log.error("%s cannot be attended: %s", watched.occurrence, error, extra={"action": "store_refused"})
+            return "refused"
+        raise reply
 
 
 def occurrence_fields(definition: ScheduleDefinition, definition_revision: str, incarnation: str) -> list[Value]:
@@ -227,8 +243,8 @@ def _due(row: list[Any]) -> DueSchedule:
         definition_revision,
         incarnation,
         state,
-        int(next_run) if next_run else None,
-        int(until) if until else None,
+        int(next_run) if next_run.isdigit() else None,
+        int(until) if until.isdigit() else None,
         carry,
     )
 

@@ -1,0 +1,1 @@
+"""Tasks to try a fleet with: `duly worker -m duly.worker.demo.updater`."""
