@@ -24,7 +24,7 @@ class Settings:
     """A dead duty holder is replaced within this time."""
     queue_limit: int = 100_000
     """A queue longer than this gets no new ticks."""
-    redelivery_ms: int = 5_000
+    redelivery_ms: int = 10_000
     """How long an undelivered occurrence may lie before the sweep looks whether its job still exists."""
     schedule_history: int = 200
     fleet_history: int = 10_000

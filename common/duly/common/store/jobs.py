@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from functools import lru_cache
+from typing import NamedTuple
 
 import redis
 from rq.job import Job, JobStatus
@@ -36,23 +37,19 @@ def shared_fields(queue: str, now_ms: int) -> list[Value]:
     return fields
 
 
-def own_fields(occurrence: Occurrence, attempt: int) -> list[Value]:
-    """The part of the job hash that belongs to this attempt alone, as a flat list."""
+class OwnFields(NamedTuple):
+    """The part of the job hash that belongs to one attempt alone."""
+
+    data: bytes
+    meta: str
+    description: str
+
+
+def own_fields(occurrence: Occurrence, attempt: int) -> OwnFields:
+    """What the job of this attempt has for itself: whom it calls, whose tick it is, and a line for people."""
     call: list[object] = [ATTEMPT_FUNCTION, None, [occurrence.schedule_id, occurrence.tick_ms, attempt], {}]
     meta = {"periodic_schedule_id": occurrence.schedule_id, "periodic_tick_ms": occurrence.tick_ms}
-    return [
-        "data",
-        zlib.compress(json.dumps(call).encode()),
-        "meta",
-        json.dumps(meta),
-        "description",
-        f"{occurrence} attempt {attempt}",
-    ]
-
-
-def job_fields(occurrence: Occurrence, attempt: int, queue: str, now_ms: int) -> list[Value]:
-    """The whole job hash as a flat list of names and values."""
-    return own_fields(occurrence, attempt) + shared_fields(queue, now_ms)
+    return OwnFields(zlib.compress(json.dumps(call).encode()), json.dumps(meta), f"{occurrence} attempt {attempt}")
 
 
 @lru_cache(maxsize=1024)

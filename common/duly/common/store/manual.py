@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from duly.common.errors import Held, InvalidField, Refused, RevisionConflict, ScheduleNotFound
-from duly.common.identity import Occurrence, idempotency_key, job_id
+from duly.common.identity import Occurrence, job_id
 from duly.common.records.schedule import ScheduleRecord
 from duly.common.settings import Settings
 from duly.common.store import jobs
@@ -13,7 +13,6 @@ from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 from duly.common.store.schedules import ScheduleStore
 from duly.common.store.scripts import Scripts
-from duly.common.store.sweeping import occurrence_fields
 
 MAX_KEY_LENGTH = 200
 
@@ -60,29 +59,17 @@ class ManualRuns:
     def _ask(self, record: ScheduleRecord, key: str, tick_ms: int) -> tuple[str, str]:
         definition = record.definition
         occurrence = Occurrence(record.schedule_id, tick_ms)
-        manual_key = self._keys.manual(record.schedule_id, key)
-        job = job_id(occurrence, 1)
-        fields = [
-            *occurrence_fields(definition, str(record.definition_revision), record.incarnation),
-            "job_id",
-            job,
-            "idempotency_key",
-            idempotency_key(occurrence, definition.digest),
-            "manual_key",
-            manual_key,
-        ]
         with translated():
             reply = self._scripts.call(
                 "run_now",
-                [*fields, *jobs.job_fields(occurrence, 1, definition.queue, tick_ms)],
+                jobs.shared_fields(definition.queue, tick_ms),
+                **jobs.own_fields(occurrence, 1)._asdict(),
                 schedule_id=record.schedule_id,
                 revision=record.revision,
-                manual_key=manual_key,
+                manual_key=self._keys.manual(record.schedule_id, key),
                 tick_ms=tick_ms,
-                job_id=job,
-                queue=definition.queue,
+                job_id=job_id(occurrence, 1),
                 queue_limit=self._queue_limit,
-                n_fields=len(fields),
             )
         return reply[0], reply[1] if len(reply) > 1 else ""
 

@@ -19,6 +19,7 @@ from duly.common.store import carry
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 from duly.common.store.scripts import Scripts, Value
+from duly.common.store.sweeping import terms
 from duly.common.timetable import TickRange, Timetable
 
 MODEL_FIELDS = ("missed_run_policy", "jitter_window_ms", "lease_ttl_ms", "retry_budget", "backoff")
@@ -88,6 +89,7 @@ class ScheduleStore:
                 "add_schedule",
                 schedule_id=definition.schedule_id,
                 definition=definition.to_json(),
+                terms=terms(definition),
                 next_run_ms=_text(next_ms),
                 due_ms=_release(definition.timetable, next_ms),
             )
@@ -109,7 +111,7 @@ class ScheduleStore:
             record = self._at_revision(schedule_id, revision)
             definition = changed_definition(record, changes)
             edit, arguments = self._plan_edit(record, definition)
-            return self._call("update_schedule", definition=definition.to_json(), **arguments)
+            return self._call("update_schedule", definition=definition.to_json(), terms=terms(definition), **arguments)
 
         self._raise_for(self._until_settled(attempt)[0], schedule_id)
         assert edit is not None

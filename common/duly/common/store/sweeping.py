@@ -7,7 +7,7 @@ changes nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import redis
 
 from duly.common.errors import StoreRefused
-from duly.common.identity import Occurrence, job_id
+from duly.common.identity import Occurrence, canonical_json, job_id
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import jobs
 from duly.common.store.connection import Client, refusal, translated
@@ -143,11 +143,10 @@ class SweepStore:
         self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int
     ) -> list[DispatchReply] | None:
         """Carry out the orders in one script; one reply for each, in order."""
-        items: list[Value] = []
-        for order in orders:
-            items.extend(_encode(order, now_ms))
         with translated():
-            reply = self._scripts.call("dispatch", items, duty_token=token, queue_limit=queue_limit, count=len(orders))
+            reply = self._scripts.call(
+                "dispatch", _encode(orders, now_ms), duty_token=token, queue_limit=queue_limit, count=len(orders)
+            )
         if reply[0] == "lost_duty":
             return None
         return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in reply[2]]
@@ -162,7 +161,8 @@ class SweepStore:
                 self._scripts.queue(
                     pipe,
                     "attend",
-                    jobs.job_fields(each.occurrence, attempt, each.queue, now_ms),
+                    jobs.shared_fields(each.queue, now_ms),
+                    **jobs.own_fields(each.occurrence, attempt)._asdict(),
                     duty_token=token,
                     schedule_id=each.occurrence.schedule_id,
                     tick_ms=each.occurrence.tick_ms,
@@ -184,53 +184,64 @@ class SweepStore:
         raise reply
 
 
-def occurrence_fields(definition: ScheduleDefinition, definition_revision: str, incarnation: str) -> list[Value]:
-    """What an occurrence keeps of its definition, as a flat list of names and values."""
-    return [
-        "revision", definition_revision,
-        "incarnation", incarnation,
-        "coalesces", "1" if definition.policy.coalesces else "0",
-        "overlap", definition.overlap,
-        "max_lateness_ms", "" if definition.max_lateness_ms is None else definition.max_lateness_ms,
-        "lease_ttl_ms", definition.lease_ttl_ms,
-        "retry_budget", definition.retry_budget,
-        "backoff_base_ms", definition.backoff.base_ms,
-        "backoff_factor", str(definition.backoff.factor),
-        "backoff_max_ms", definition.backoff.max_ms,
-        "review_owner", definition.review_owner,
-        "task", definition.task,
-        "queue", definition.queue,
+def terms(definition: ScheduleDefinition) -> str:
+    """What the scripts need of a definition, as JSON: kept in the schedule's hash, where they find it by themselves.
+
+    ``fields`` is what each occurrence keeps; numbers in it are text, as everywhere in a hash.
+    """
+    fields: dict[str, object] = {
+        "coalesces": "1" if definition.policy.coalesces else "0",
+        "overlap": definition.overlap,
+        "max_lateness_ms": "" if definition.max_lateness_ms is None else definition.max_lateness_ms,
+        "lease_ttl_ms": definition.lease_ttl_ms,
+        "retry_budget": definition.retry_budget,
+        "backoff_base_ms": definition.backoff.base_ms,
+        "backoff_factor": definition.backoff.factor,
+        "backoff_max_ms": definition.backoff.max_ms,
+        "review_owner": definition.review_owner,
+        "task": definition.task,
+        "queue": definition.queue,
+    }
+    return canonical_json(
+        {
+            "fields": [part for name, value in fields.items() for part in (name, str(value))],
+            "coalesces": definition.policy.coalesces,
+            "overlap": definition.overlap,
+            "buffer": definition.backfill_limit or BUFFERED_TICKS,
+            "queue": definition.queue,
+            "digest": definition.digest,
+        }
+    )
+
+
+def _encode(orders: Sequence[DispatchOrder], now_ms: int) -> list[Value]:
+    """The items of `lua/dispatch.lua`, in the order its header gives."""
+    queues = sorted({order.definition.queue for order in orders if order.definition and order.ticks})
+    items: list[Value] = [len(queues)]
+    for queue in queues:
+        shared = jobs.shared_fields(queue, now_ms)
+        items += (queue, len(shared), *shared)
+    for order in orders:
+        items += _encode_order(order)
+    return items
+
+
+def _encode_order(order: DispatchOrder) -> list[Value]:
+    seen, dropped = order.seen, order.dropped
+    items: list[Value] = [
+        seen.schedule_id, seen.revision, order.definition_revision, seen.incarnation,
+        _text(seen.next_run_ms), seen.carry,
+        _text(order.new_next_ms), _text(order.new_due_ms), order.new_carry,
+        *((dropped.count, dropped.first_ms, dropped.last_ms) if dropped else (0, "", "")),
+        # Only carried ticks bring terms along: those of the definition they belong to.
+        terms(order.definition) if seen.carry and order.definition else "",
+        len(order.ticks),
     ]  # fmt: skip
-
-
-def _encode(order: DispatchOrder, now_ms: int) -> Iterator[Value]:
-    """One item of `lua/dispatch.lua`, in the order its header gives."""
-    seen = order.seen
-    yield from (seen.schedule_id, seen.revision, _text(seen.next_run_ms), seen.carry)
-    yield from (_text(order.new_next_ms), _text(order.new_due_ms), order.new_carry)
-    dropped = order.dropped
-    yield from (dropped.count, dropped.first_ms, dropped.last_ms) if dropped else (0, "", "")
-    yield from _terms(order, now_ms)
-    yield len(order.ticks)
     for tick in order.ticks:
         occurrence = Occurrence(seen.schedule_id, tick.tick_ms)
-        yield from (tick.tick_ms, tick.action.value, tick.reason, job_id(occurrence, 1))
-        yield from _counted(jobs.own_fields(occurrence, 1) if tick.action is Action.ENQUEUE else [])
-
-
-def _terms(order: DispatchOrder, now_ms: int) -> Iterator[Value]:
-    definition, incarnation = order.definition, order.seen.incarnation
-    if definition is None:
-        yield from ("0", "skip", 0, "", incarnation, "", 0, 0)
-        return
-    yield from ("1" if definition.policy.coalesces else "0", definition.overlap)
-    yield from (definition.backfill_limit or BUFFERED_TICKS, definition.queue, incarnation, definition.digest)
-    yield from _counted(occurrence_fields(definition, order.definition_revision, incarnation))
-    yield from _counted(jobs.shared_fields(definition.queue, now_ms))
-
-
-def _counted(values: list[Value]) -> list[Value]:
-    return [len(values), *values]
+        own = jobs.own_fields(occurrence, 1) if tick.action is Action.ENQUEUE else ("", "", "")
+        items += (tick.tick_ms, tick.action.value, tick.reason, job_id(occurrence, 1), *own)
+    return items
 
 
 def _due(row: list[Any]) -> DueSchedule:

@@ -1,6 +1,6 @@
 -- A new schedule: its record, its place in the list and its first tick, which must still lie ahead.
 -- include: record
--- ARGV: schedule_id definition next_run_ms due_ms
+-- ARGV: schedule_id definition terms next_run_ms due_ms
 -- Replies: created | exists | again
 
 if redis.call('EXISTS', SCHEDULE .. schedule_id) == 1 then
@@ -9,7 +9,7 @@ end
 if next_run_ms ~= '' and tonumber(next_run_ms) <= NOW then
   return { 'again' }
 end
-redis.call('HSET', SCHEDULE .. schedule_id, 'definition', definition, 'revision', '1', 'definition_revision', '1',
+redis.call('HSET', SCHEDULE .. schedule_id, 'definition', definition, 'terms', terms, 'revision', '1', 'definition_revision', '1',
   'incarnation', int(redis.call('INCR', FENCE)), 'state', 'active', 'note', '', 'next_run_ms', next_run_ms, 'carry',
   '', 'created_ms', int(NOW), 'updated_ms', int(NOW))
 redis.call('ZADD', SCHEDULES, 0, schedule_id)

@@ -2,7 +2,7 @@
 -- wait is over becomes PENDING, and a PENDING occurrence whose job is in no queue is delivered again.
 -- include: record
 -- include: delivery
--- ARGV: duty_token schedule_id tick_ms attempt job_id queue job_fields...
+-- ARGV: duty_token schedule_id tick_ms attempt job_id queue data meta description shared_fields...
 -- Replies: lost_duty | gone | leased | waiting | queued | delivered | held | not_due | changed
 
 if redis.call('GET', DUTY) ~= duty_token then
@@ -29,7 +29,7 @@ if o.state == 'RETRY_WAIT' then
     watch(o, tonumber(o.not_before_ms))
     return { 'not_due' }
   end
-  move(o, 'PENDING', {}, 'retry_due')
+  move(o, 'PENDING', { 'job_id', '' }, 'retry_due')
 end
 if redis.call('HGET', SCHEDULE .. o.id, 'incarnation') ~= o.incarnation then
   finish(o, 'CANCELLED', 'schedule_deleted', {})
@@ -49,7 +49,7 @@ watch(o, next_look_ms(looks))
 if in_queue(job_id, queue) then
   return { 'queued' }
 end
-push_job(job_id, queue, job_fields)
+push_job(job_id, queue, { data = data, meta = meta, description = description }, shared_fields)
 redis.call('HSET', OCCURRENCE .. o.member, 'job_id', job_id)
 history(o, 'delivered', looks > 0 and 'job_vanished' or 'due')
 return { 'delivered' }

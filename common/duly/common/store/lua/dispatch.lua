@@ -2,10 +2,11 @@
 -- occurrence and its job, the audit record; and only after its last tick the schedule advances, by
 -- compare-and-set on (revision, next run) under the duty fence. A replay finds the occurrence and repeats nothing.
 --
--- items, one after another, each:
---   schedule_id revision next_run_ms carry | new_next_ms new_due_ms new_carry | dropped count, first, last |
---   coalesces overlap buffer queue | incarnation digest | n, n occurrence fields | n, n job fields |
---   n ticks, each: tick_ms action reason job_id n, n job fields
+-- items: first the number of queues, and for each its name and what all its jobs share (n, then n names and
+-- values); then the schedules, one after another, each:
+--   schedule_id revision definition_revision incarnation next_run_ms carry | new_next_ms new_due_ms new_carry |
+--   dropped count, first, last | terms (empty: the schedule's own) | n ticks, each:
+--     tick_ms action reason job_id data meta description
 -- action: enqueue | skip | fail. A tick that fails stops its schedule there: it stays due, after a growing wait.
 -- include: record
 -- include: audit
@@ -18,6 +19,7 @@ if redis.call('GET', DUTY) ~= duty_token then
   return { 'lost_duty' }
 end
 
+local shared = {}
 local at = 0
 local function take()
   at = at + 1
@@ -32,20 +34,26 @@ local function take_list()
 end
 
 local function take_schedule()
-  local s = { id = take(), revision = take(), next_run = take(), carry = take() }
+  local s = { id = take(), revision = take(), definition_revision = take(), incarnation = take() }
+  s.next_run, s.carry = take(), take()
   s.new_next, s.new_due, s.new_carry = take(), take(), take()
   s.dropped, s.dropped_first, s.dropped_last = take(), take(), take()
-  s.coalesces, s.overlap, s.buffer, s.queue = take(), take(), tonumber(take()), take()
-  s.incarnation, s.digest = take(), take()
-  s.fields, s.job_fields, s.ticks = take_list(), take_list(), {}
+  s.terms, s.ticks = take(), {}
   for i = 1, tonumber(take()) do
-    s.ticks[i] = { tick = take(), action = take(), reason = take(), job_id = take(), job_fields = take_list() }
+    s.ticks[i] = {
+      tick = take(), action = take(), reason = take(), job_id = take(), data = take(), meta = take(),
+      description = take(),
+    }
   end
   return s
 end
 
+-- Whether the schedule is still what the survey saw; its terms and its latest tick are read on the way.
 local function unchanged(s)
-  local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation')
+  local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
+    'failures', 'terms')
+  s.last_tick, s.failures = tonumber(r[5] or '') or -1, r[6]
+  s.terms = cjson.decode(s.terms ~= '' and s.terms or r[7] or '{}')
   return r[1] == s.revision and (r[2] or '') == s.next_run and (r[3] or '') == s.carry and r[4] == s.incarnation
 end
 
@@ -61,7 +69,7 @@ end
 
 local function already(s, t, o)
   local same = o.kind == 'scheduled' and o.incarnation == s.incarnation
-    and o.idempotency_key == o.member .. ':' .. s.digest
+    and o.idempotency_key == o.member .. ':' .. s.terms.digest
   if same then
     return 'enqueued', 'replayed', o.job_id
   end
@@ -76,29 +84,21 @@ local function enqueue(s, t)
   if redis.call('EXISTS', HELD .. s.id) == 1 then
     return 'skipped', 'quarantined'
   end
-  local busy = s.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. s.id) == 1
-  if busy and (s.overlap == 'skip' or redis.call('ZCARD', PENDING .. s.id) >= s.buffer) then
+  local terms = s.terms
+  local busy = terms.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. s.id) == 1
+  if busy and (terms.overlap == 'skip' or redis.call('ZCARD', PENDING .. s.id) >= terms.buffer) then
     return 'skipped', 'overlap'
   end
-  if redis.call('LLEN', RQ_QUEUE .. s.queue) >= tonumber(queue_limit) then
+  if redis.call('LLEN', RQ_QUEUE .. terms.queue) >= tonumber(queue_limit) then
     return 'failed', 'backpressure'
   end
-  local fields = { 'job_id', t.job_id, 'idempotency_key', member(s.id, t.tick) .. ':' .. s.digest }
-  for i = 1, #s.fields do
-    fields[i + 4] = s.fields[i]
-  end
-  local o = create(s.id, t.tick, 'scheduled', fields)
+  local o = create(s.id, t.tick, 'scheduled', terms, s.definition_revision, s.incarnation, t.job_id, '')
   watch(o, next_look_ms(0))
   if not busy then
-    for i = 1, #s.job_fields do
-      t.job_fields[#t.job_fields + 1] = s.job_fields[i]
-    end
-    push_job(t.job_id, s.queue, t.job_fields)
+    push_job(t.job_id, terms.queue, t, shared[terms.queue])
   end
-  if tonumber(t.tick) > (tonumber(redis.call('HGET', SCHEDULE .. s.id, 'last_tick_ms') or '') or -1) then
-    redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', t.tick)
-  end
-  if s.coalesces == '1' then
+  s.last_tick = math.max(s.last_tick, tonumber(t.tick))
+  if terms.coalesces then
     coalesce_older(s, t.tick)
   end
   return 'enqueued', 'accepted', t.job_id
@@ -118,6 +118,7 @@ end
 -- Failing schedules wait 1 s, 2 s, ... up to 64 s, so that they take no room from the others.
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick))
   if s.carry == '' then
     redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', tick)
   end
@@ -125,8 +126,11 @@ local function stay_due(s, tick)
 end
 
 local function advance(s)
-  redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', s.new_next, 'carry', s.new_carry)
-  redis.call('HDEL', SCHEDULE .. s.id, 'failures')
+  redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', s.new_next, 'carry', s.new_carry, 'last_tick_ms',
+    int(s.last_tick))
+  if s.failures then
+    redis.call('HDEL', SCHEDULE .. s.id, 'failures')
+  end
   if s.new_due == '' then
     redis.call('ZREM', DUE, s.id)
   else
@@ -165,6 +169,9 @@ local function apply(s)
   return done
 end
 
+for _ = 1, tonumber(take()) do
+  shared[take()] = take_list()
+end
 local replies = {}
 for i = 1, tonumber(count) do
   replies[i] = apply(take_schedule())

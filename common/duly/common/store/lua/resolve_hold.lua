@@ -38,6 +38,7 @@ else
   also('backoff_delay_ms', '0')
   also('not_before_ms', int(NOW))
   also('looks', '0')
+  also('job_id', '')
   move(o, 'PENDING', fields, 'resolved', outcome)
   watch(o, NOW)
   wake()

@@ -1,6 +1,7 @@
 -- The duty holder renews the duty and sees what is due: a page of schedules, a page of open occurrences, and
 -- when it must look again. One round trip whether or not there is work.
 -- include: record
+-- include: delivery
 -- ARGV: duty_token duty_ttl_ms page
 -- Replies: surveyed | lost_duty
 
@@ -28,9 +29,23 @@ for _, id in ipairs(due_now(DUE)) do
     redis.call('ZREM', DUE, id)
   end
 end
-local occurrences = due_now(WATCH)
-for at, name in ipairs(occurrences) do
-  occurrences[at] = { name, unpack(redis.call('HMGET', OCCURRENCE .. name, 'attempt', 'queue'), 1, 2) }
+
+-- The usual case, answered here and now: it was delivered, and its job still waits its turn.
+local function waits_its_turn(name, state, job_id, queue, looks)
+  if state ~= 'PENDING' or job_id == '' or not in_queue(job_id, queue) then
+    return false
+  end
+  redis.call('HSET', OCCURRENCE .. name, 'looks', int(looks + 1))
+  redis.call('ZADD', WATCH, int(next_look_ms(looks)), name)
+  return true
+end
+
+local occurrences = {}
+for _, name in ipairs(due_now(WATCH)) do
+  local o = redis.call('HMGET', OCCURRENCE .. name, 'state', 'job_id', 'queue', 'looks', 'attempt')
+  if not waits_its_turn(name, o[1], o[2] or '', o[3], tonumber(o[4] or '') or 0) then
+    occurrences[#occurrences + 1] = { name, o[5] or '0', o[3] or 'default' }
+  end
 end
 local upcoming = { next_instant(DUE), next_instant(WATCH) }
 return { 'surveyed', int(NOW), schedules, occurrences, upcoming }

@@ -3,7 +3,7 @@
 -- include: record
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms old_carry definition new_next_ms new_due_ms carry dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms old_carry definition terms new_next_ms new_due_ms carry dropped_count dropped_first dropped_last
 -- Replies: updated | missing | changed | again
 
 local wrong = mismatch(schedule_id, revision, next_run_ms)
@@ -23,7 +23,7 @@ if redis.call('EXISTS', PENDING .. schedule_id, ACTIVE .. schedule_id, HELD .. s
 end
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
 local now_at = touch(schedule_id)
-redis.call('HSET', key, 'definition', definition, 'definition_revision', now_at, 'next_run_ms', new_next_ms, 'carry', carry)
+redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms', new_next_ms, 'carry', carry)
 redis.call('HDEL', key, 'failures')
 set_due(schedule_id, new_due_ms)
 return { 'updated', now_at }

@@ -191,7 +191,7 @@ local function lose(o, reason)
     if not budget_left(o) then
       return hold(o, 'retry_budget_exhausted', {})
     end
-    move(o, 'PENDING', {}, 'released', reason)
+    move(o, 'PENDING', { 'job_id', '' }, 'released', reason)
     watch(o, NOW)
     return wake()
   end
