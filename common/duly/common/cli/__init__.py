@@ -16,6 +16,9 @@ Non-goals. No rule about schedules lives here: the records refuse what is wrong 
 
 from __future__ import annotations
 
+import io
+import sys
+
 from duly.common.cli.root import root
 
 __all__ = ["main", "root"]
@@ -23,4 +26,8 @@ __all__ = ["main", "root"]
 
 def main() -> None:
     """The `duly` program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows its code rather than stopping the command.
+            stream.reconfigure(errors="backslashreplace")
     root.main(prog_name="duly")

@@ -52,9 +52,9 @@ class App:
         if self.json:
             click.echo(json.dumps(payload, indent=2))
         else:
-            from duly.common.cli.output import console
+            from duly.common.cli.output import write
 
-            console().print(draw())
+            write(draw())
 
 
 pass_app = click.make_pass_decorator(App, ensure=True)

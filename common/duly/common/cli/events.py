@@ -29,13 +29,11 @@ def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
     next_cursor = cursors.encode(after)
     app.show(
         {"events": [event.to_dict() for event in page], "next_cursor": next_cursor},
-        lambda: _draw(schedule_id, page, next_cursor, app.now_ms()),
+        lambda: _draw(schedule_id, page, next_cursor),
     )
 
 
-def _draw(
-    schedule_id: str, page: Sequence[EnqueueEvent], next_cursor: str | None, now_ms: int
-) -> RenderableType:
+def _draw(schedule_id: str, page: Sequence[EnqueueEvent], next_cursor: str | None) -> RenderableType:
     if not page:
         return output.cell("no events yet: no tick of this schedule has come due")
     rows = [
@@ -43,7 +41,7 @@ def _draw(
             to_rfc3339(event.tick_ms),
             event.outcome,
             output.lines(audit_reason(event.reason), repeated(event)),
-            output.instant_lines(event.recorded_ms, now_ms),
+            output.stamp(event.recorded_ms),
         )
         for event in page
     ]

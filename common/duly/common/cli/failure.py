@@ -18,6 +18,7 @@ REFUSED = 1
 USAGE = 2
 HELD = 3
 INTERRUPTED = 130
+LONGEST_LINE = 600
 BROKEN_PIPE = 141
 """128 + SIGPIPE, what a shell reports for any program whose reader went away."""
 
@@ -52,7 +53,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
     failure = describe(error)
     if os.environ.get("DULY_DEBUG"):
         click.echo("".join(traceback.format_exception(error)), err=True)
-    message = one_line(failure.message)
+    message = _bounded(one_line(failure.message))
     if not as_json:
         click.echo(f"duly: {message}", err=True)
         return failure.exit_code
@@ -61,6 +62,14 @@ def report(error: BaseException, *, as_json: bool) -> int:
         said["field"] = failure.fault
     click.echo(json.dumps({"error": {**said, **failure.details}}), err=True)
     return failure.exit_code
+
+
+def _bounded(message: str) -> str:
+    """The message without the middle of what a user typed at length."""
+    if len(message) <= LONGEST_LINE:
+        return message
+    half = LONGEST_LINE // 2
+    return f"{message[:half]} ... {message[-half:]}"
 
 
 def _usage(error: click.UsageError) -> str:

@@ -31,9 +31,7 @@ def hold() -> None:
 @click.option("--extra-attempts", type=int, default=0, metavar="N", help="Allow more than the retry budget.")
 @shared
 @pass_app
-def resolve(
-    app: App, schedule_id: str, tick: str, outcome: str, by: str, evidence: str, extra_attempts: int
-) -> None:
+def resolve(app: App, schedule_id: str, tick: str, outcome: str, by: str, evidence: str, extra_attempts: int) -> None:
     """Say what is true of a held occurrence. The same resolution twice is one."""
     occurrence = Occurrence(check_schedule_id(schedule_id), read_tick(tick))
     state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts)

@@ -23,24 +23,12 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         setattr(ctx.ensure_object(App), param.name, value)
 
 
-def shared(command: _F) -> _F:
+def shared(command: _F, *, envvar: str | None = None) -> _F:
     """``--json`` and ``--redis-url``; given more than once, the one nearest the command counts."""
     json_option = click.option(
         "--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help="Print JSON."
     )
-    return json_option(_redis_url()(command))
-
-
-def shared_at_root(command: _F) -> _F:
-    """The same, with the environment variables that count for every command."""
-    json_option = click.option(
-        "--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help="Print JSON."
-    )
-    return json_option(_redis_url(envvar="DULY_REDIS_URL")(command))
-
-
-def _redis_url(envvar: str | None = None) -> Callable[[_F], _F]:
-    return click.option(
+    url_option = click.option(
         "--redis-url",
         metavar="URL",
         expose_value=False,
@@ -49,6 +37,12 @@ def _redis_url(envvar: str | None = None) -> Callable[[_F], _F]:
         envvar=envvar,
         help="redis://, rediss:// or unix:// [DULY_REDIS_URL; default redis://127.0.0.1:6379/0].",
     )
+    return json_option(url_option(command))
+
+
+def shared_at_root(command: _F) -> _F:
+    """The same, with the environment variable that counts for every command."""
+    return shared(command, envvar="DULY_REDIS_URL")
 
 
 def paged(default: int) -> Callable[[_F], _F]:

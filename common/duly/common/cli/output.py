@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 import click
@@ -32,9 +33,18 @@ STYLES = {
 
 def console(*, err: bool = False) -> Console:
     """A console on the stream as it is now; no markup, no emoji codes and no colours unless it is a terminal."""
-    return Console(
-        file=click.get_text_stream("stderr" if err else "stdout"), markup=False, emoji=False, highlight=False
-    )
+    return Console(file=sys.stderr if err else sys.stdout, markup=False, emoji=False, highlight=False)
+
+
+def write(drawn: RenderableType) -> None:
+    """Print on stdout; without the padding of tables where no terminal shows it."""
+    out = console()
+    if out.is_terminal:
+        out.print(drawn)
+        return
+    with out.capture() as captured:
+        out.print(drawn)
+    click.echo("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()), nl=False)
 
 
 def cell(value: object, style: str | None = None) -> Text:
@@ -48,11 +58,11 @@ def lines(*values: object) -> Text:
     return Text("\n").join([cell(value) for value in values if value is not None])
 
 
-def table(*columns: str, rows: Iterable[Sequence[object]]) -> Table:
-    """A table whose cells fold rather than lose characters."""
+def table(*columns: str, rows: Iterable[Sequence[object]], whole: str | None = None) -> Table:
+    """A table whose cells fold rather than lose characters; the column named ``whole`` folds never."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column == whole)
     for row in rows:
         made.add_row(*[value if isinstance(value, Text) else cell(value) for value in row])
     return made
@@ -82,6 +92,11 @@ def instant(ms: int | None, now_ms: int) -> str | None:
 def instant_lines(ms: int | None, now_ms: int) -> Text:
     """The same on two lines, for a narrow column."""
     return cell(None) if ms is None else lines(to_rfc3339(ms), relative(ms, now_ms))
+
+
+def stamp(ms: int) -> Text:
+    """Date and time on two lines, for the narrowest column."""
+    return lines(*to_rfc3339(ms).split("T"))
 
 
 def command(*words: str) -> Text:

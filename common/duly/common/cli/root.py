@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -42,7 +43,9 @@ DULY_DEBUG=1 prints the traceback of an error."""
 class Root(LazyGroup):
     """The `duly` command."""
 
-    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:
+    def main(  # type: ignore[override]  # it always exits, whatever `standalone_mode` says
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
         """Run one command and exit with its code; nothing but SystemExit leaves this method."""
         given = list(sys.argv[1:] if args is None else args)
         app = extra.setdefault("obj", App())

@@ -63,7 +63,7 @@ def _draw(schedule_id: str | None, page: Sequence[RunEvent], next_cursor: str | 
         return output.cell("no runs yet")
     rows = [
         (
-            to_rfc3339(event.at_ms),
+            output.stamp(event.at_ms),
             output.lines(None if schedule_id else event.schedule_id, to_rfc3339(event.tick_ms)),
             output.lines(event.state, what_happened(event)),
             event.attempt,
@@ -72,7 +72,7 @@ def _draw(schedule_id: str | None, page: Sequence[RunEvent], next_cursor: str | 
         for event in page
     ]
     listed = output.table(
-        "AT", "TICK" if schedule_id else "SCHEDULE, TICK", "STATE, EVENT", "ATTEMPT", "WORKER", rows=rows
+        "AT", "TICK" if schedule_id else "SCHEDULE, TICK", "STATE, EVENT", "TRY", "WORKER", rows=rows, whole="TICK"
     )
     words = ["duly", "runs", *([schedule_id] if schedule_id else [])]
     return output.stack(listed, output.more(next_cursor, *words))

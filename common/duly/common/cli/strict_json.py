@@ -32,7 +32,7 @@ def read_object(field: str, text: str) -> dict[str, Any]:
     value = _read(field, text)
     if isinstance(value, dict):
         return value
-    raise InvalidField(field, 'must be a JSON object, such as {"path": "docs"}')
+    raise InvalidField(field, 'must be a JSON object, such as {"name": "value"}')
 
 
 def _read(field: str, text: str) -> Any:

@@ -9,7 +9,6 @@ from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 HOLDS = {
     "outcome_unknown": "its worker was lost after the work had begun; whether it took effect is unknown",
     "retry_budget_exhausted": "every allowed attempt failed",
-    "ownership_conflict": "two workers believed they owned it; both results are kept",
     "HOLD_SCHEDULE_IDENTITY_INCOMPLETE": "the record does not say which schedule it belongs to",
     "HOLD_REVIEW_OWNER_MISSING": "nobody is named who answers for it",
     "HOLD_MISSED_RUN_POLICY_UNKNOWN": "the missed-run policy is unknown",
@@ -83,7 +82,7 @@ def state(record: OccurrenceRecord, now_ms: int) -> str:
 
 
 def release(record: OccurrenceRecord, now_ms: int) -> str | None:
-    """What ends the state the occurrence is in; None when nothing will, or a reviewer must."""
+    """What ends the state the occurrence is in; None when it is over."""
     if record.state is OccurrenceState.PENDING:
         return f"a worker that listens on queue '{record.queue}' and knows task '{record.task}'"
     if record.state is OccurrenceState.RETRY_WAIT:
@@ -93,6 +92,8 @@ def release(record: OccurrenceRecord, now_ms: int) -> str | None:
     if record.state is OccurrenceState.RUNNING:
         lost = "it is tried again" if record.effects in {"idempotent", "guarded"} else "it is held"
         return f"its worker; otherwise its lease ends {_when(record.lease_expires_ms, now_ms)} and {lost}"
+    if record.state is OccurrenceState.HELD:
+        return f"its reviewer, {record.review_owner}: duly hold resolve"
     return None
 
 

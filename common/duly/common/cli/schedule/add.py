@@ -16,7 +16,7 @@ from duly.common.cli.schedule.fields import definition_options, given_fields
 @definition_options
 @shared
 @pass_app
-def add(app: App, schedule_id: str, **options: Any) -> None:
+def add(app: App, /, schedule_id: str, **options: Any) -> None:
     """Write a new schedule. Its first tick is the first after now."""
     from duly.common.cli.schedule.drawing import draw_added
     from duly.common.records.definition import define

@@ -23,17 +23,19 @@ class Cleared(Enum):
     NONE = "none"
 
 
-class OrNone(click.ParamType):
-    """A value of another type, or the word ``none``."""
+def int_or_none(text: str) -> int | Cleared:
+    """A whole number, or the word ``none``."""
+    if text == Cleared.NONE.value:
+        return Cleared.NONE
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter("must be a whole number, or 'none'") from None
 
-    def __init__(self, inner: click.ParamType) -> None:
-        self.inner = inner
-        self.name = f"{inner.name}|none"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value is Cleared.NONE or value == Cleared.NONE.value:
-            return Cleared.NONE
-        return self.inner.convert(value, param, ctx)
+def text_or_none(text: str) -> str | Cleared:
+    """Text, or the word ``none``."""
+    return Cleared.NONE if text == Cleared.NONE.value else text
 
 
 def _ms(name: str, help_text: str) -> Callable[[_F], _F]:
@@ -51,8 +53,8 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         type=click.Choice([each.value for each in MissedRunPolicy]),
         help="What becomes of ticks missed while down. Required.",
     ),
-    click.option("--backfill-limit", type=OrNone(click.INT), metavar="N", help="1-1000; with backfill only."),
-    click.option("--max-lateness-ms", type=OrNone(click.INT), metavar="MS", help="Later ticks are skipped."),
+    click.option("--backfill-limit", type=int_or_none, metavar="N", help="1-1000; with backfill only."),
+    click.option("--max-lateness-ms", type=int_or_none, metavar="MS", help="Later ticks are skipped."),
     _ms("--jitter-window-ms", "Spread the release of ticks over this window (default 0)."),
     click.option(
         "--overlap",
@@ -68,8 +70,8 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     _ms("--backoff-max-ms", "Longest wait (default 300000)."),
     click.option("--review-owner", metavar="NAME", help="Who answers for holds. Required."),
     click.option("--approval", type=click.Choice(["automatic", "required"]), help="default automatic"),
-    click.option("--start-at", type=OrNone(click.STRING), metavar="T", help="No ticks before; RFC 3339."),
-    click.option("--end-at", type=OrNone(click.STRING), metavar="T", help="No ticks after; RFC 3339."),
+    click.option("--start-at", type=text_or_none, metavar="T", help="No ticks before; RFC 3339."),
+    click.option("--end-at", type=text_or_none, metavar="T", help="No ticks after; RFC 3339."),
 ]
 
 
@@ -103,7 +105,9 @@ class GivenFields:
 
 def given_fields(options: Mapping[str, Any]) -> GivenFields:
     """Sort what the options say; raises InvalidField for text that is not the JSON it must be."""
-    given = {name: None if value is Cleared.NONE else value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {
+        name: None if value is Cleared.NONE else value for name, value in options.items() if value is not None
+    }
     parts = {part: given.pop(f"backoff_{part}") for part in BACKOFF_PARTS if f"backoff_{part}" in given}
     if "args" in given:
         given["args"] = read_array("args", given["args"])

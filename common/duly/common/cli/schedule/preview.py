@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 from rich.console import RenderableType
+from rich.text import Text
 
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
@@ -77,7 +78,13 @@ def _iso(tick: _Tick) -> str:
 
 
 def _draw(expression: Expression, ticks: Sequence[_Tick], now_ms: int) -> RenderableType:
-    heading = output.facts([("spec", expression.spec), ("zone", expression.timezone)])
+    heading = output.facts(
+        [
+            ("spec", expression.spec),
+            ("zone", expression.timezone),
+            ("first", relative(ticks[0].ms, now_ms) if ticks else None),
+        ]
+    )
     if not ticks:
         return output.stack(heading, output.cell("no ticks after that instant"))
     rows = [
@@ -86,15 +93,14 @@ def _draw(expression: Expression, ticks: Sequence[_Tick], now_ms: int) -> Render
             tick.local.strftime("%a %Y-%m-%d %H:%M:%S"),
             tick.local.isoformat()[-6:],
             _oddity(tick, before),
-            relative(tick.ms, now_ms),
         )
         for before, tick in zip([None, *ticks], ticks, strict=False)
     ]
-    return output.stack(heading, "", output.table("UTC", "LOCAL", "OFFSET", "", "", rows=rows))
+    return output.stack(heading, "", output.table("UTC", "LOCAL", "OFFSET", "", rows=rows))
 
 
-def _oddity(tick: _Tick, before: _Tick | None) -> output.Text:
+def _oddity(tick: _Tick, before: _Tick | None) -> Text:
     """What a reader of the local times should know about the clocks."""
     if before is not None and before.offset != tick.offset:
-        return output.Text("clocks forward" if tick.offset > before.offset else "clocks back", style="yellow")
-    return output.Text("first of two" if tick.repeated else "", style="yellow")
+        return Text("clocks forward" if tick.offset > before.offset else "clocks back", style="yellow")
+    return Text("first of two" if tick.repeated else "", style="yellow")

@@ -60,7 +60,7 @@ def sync(app: App, file: str, prune: bool, dry_run: bool, yes: bool) -> None:
         raise Refused("the file names no schedule, and --prune would delete all there are; add --yes to do that")
     steps = plan(entries, records, app.now_ms(), prune=prune)
     if not app.json:
-        output.console().print(_draw_plan(steps))
+        output.write(_draw_plan(steps))
     if not dry_run:
         _apply(app.store, [step for step in steps if step.action is not Action.UNCHANGED])
     app.show(_payload(steps, dry_run=dry_run), lambda: _draw_summary(steps, dry_run=dry_run))

@@ -47,7 +47,11 @@ def plan(entries: Sequence[Entry], records: Mapping[str, ScheduleRecord], now_ms
     steps = [_step(_at(entry, now_ms), records.get(entry.definition.schedule_id)) for entry in entries]
     named = {step.schedule_id for step in steps}
     if prune:
-        steps += [Step(each.schedule_id, Action.DELETE, record=each) for each in records.values() if each.schedule_id not in named]
+        steps += [
+            Step(each.schedule_id, Action.DELETE, record=each)
+            for each in records.values()
+            if each.schedule_id not in named
+        ]
     return steps
 
 

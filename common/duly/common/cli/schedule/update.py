@@ -32,7 +32,7 @@ _CLEARING = {"no_max_lateness": "max_lateness_ms", "no_start_at": "start_at", "n
 @revision_option
 @shared
 @pass_app
-def update(app: App, schedule_id: str, dry_run: bool, revision: int | None, **options: Any) -> None:
+def update(app: App, /, schedule_id: str, dry_run: bool, revision: int | None, **options: Any) -> None:
     """Change the given fields of a schedule; the others keep their values.
 
     An edit of --spec, --start-at or --end-at starts again from the first tick after it; any other keeps the

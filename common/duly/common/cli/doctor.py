@@ -1,0 +1,42 @@
+"""`duly doctor`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import click
+from rich.console import RenderableType
+
+from duly.common.cli import output
+from duly.common.cli.app import App, pass_app
+from duly.common.cli.checks import Check, Status, examine
+from duly.common.cli.options import shared
+from duly.common.cli.text import count
+from duly.common.errors import DulyError
+
+
+class Unsafe(DulyError):
+    """At least one check failed."""
+
+    code = "unsafe_store"
+
+
+@click.command()
+@shared
+@pass_app
+def doctor(app: App) -> None:
+    """Is this Redis safe for leases? Ends with 1 when a check fails."""
+    checks = examine(app.store.client)
+    failed = [check.name for check in checks if check.status is Status.FAIL]
+    app.show({"ok": not failed, "checks": [dataclasses.asdict(check) for check in checks]}, lambda: _draw(checks))
+    if failed:
+        raise Unsafe(f"{count(len(failed), 'check')} failed: {', '.join(failed)}")
+
+
+def _draw(checks: Sequence[Check]) -> RenderableType:
+    rows = [
+        (check.name, output.cell(check.status.value), output.lines(check.detail, check.advice or None))
+        for check in checks
+    ]
+    return output.table("CHECK", "STATUS", "FOUND, AND WHAT TO DO", rows=rows)

@@ -1,0 +1,97 @@
+"""What `duly worker` and `duly scheduler` share: a name, a log, and a look at Redis before anything starts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from duly.common.cli.app import App
+from duly.common.cli.text import safe
+from duly.common.errors import DulyError
+from duly.common.process.roles import Role, load_role
+from duly.common.store.connection import connect, translated
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+class RoleMissing(DulyError):
+    """This installation lacks the code of a role."""
+
+    code = "role_missing"
+
+
+def process_options(command: _F) -> _F:
+    """``--name``, ``--stop-grace-ms`` and ``--log-level``."""
+    name = click.option(
+        "--name", callback=_check_name, metavar="NAME", help="Unique in the fleet (default <hostname>-<pid>)."
+    )
+    grace = click.option(
+        "--stop-grace-ms",
+        type=click.IntRange(0, 7 * 86_400_000),
+        metavar="MS",
+        help="Longest wait for running work after the first signal (default: its time-outs).",
+    )
+    level = click.option(
+        "--log-level",
+        type=click.Choice(LEVELS, case_sensitive=False),
+        default="INFO",
+        envvar="DULY_LOG_LEVEL",
+        show_default=True,
+        help="Also DULY_LOG_LEVEL.",
+    )
+    return name(grace(level(command)))
+
+
+def _check_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+    if value is None:
+        return re.sub(r"[^A-Za-z0-9_.-]", "-", f"{socket.gethostname()}-{os.getpid()}").lstrip(".-")
+    if _NAME.fullmatch(value):
+        return value
+    raise click.BadParameter("must be 1-100 letters, digits, '_', '.' and '-'", ctx, param)
+
+
+def role(name: str) -> Role:
+    """The role of this name; raises RoleMissing when it is not installed."""
+    try:
+        return load_role(name)
+    except (LookupError, ImportError) as error:
+        raise RoleMissing(f"the {name} is not part of this installation; install duly again") from error
+
+
+def check_store(app: App) -> None:
+    """Raises StoreUnavailable unless Redis answers. The connection is closed: no child inherits it."""
+    client = connect(app.settings.redis_url)
+    try:
+        with translated():
+            client.ping()
+    finally:
+        client.close()
+
+
+def configure_log(level: str) -> None:
+    """One line for each record, on stderr: time, level, message."""
+    handler = logging.StreamHandler(sys.stderr)
+    formatter = _OneLine("%(asctime)s %(levelname)s %(message)s")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+class _OneLine(logging.Formatter):
+    """UTC to the millisecond; line breaks, as in a list of frames, become a bar."""
+
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def format(self, record: logging.LogRecord) -> str:
+        return safe(" | ".join(line.strip() for line in super().format(record).splitlines() if line.strip()))

@@ -1,0 +1,231 @@
+"""The past from the command line: events, runs, occurrences and holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.acceptance.conftest import ADD, Cli
+from tests.store.conftest import Bench
+
+from duly.common.identity import Occurrence
+from duly.common.records.occurrence import Effects
+from duly.common.records.trail import RunEvent
+from duly.common.store.trails import TrailStore
+
+MINUTE = 60_000
+
+
+def test_events_come_in_pages_and_outlive_their_schedule(cli: Cli, lived_in: Occurrence) -> None:
+    cli.json("schedule", "delete", "feed")
+    first = cli.json("events", "feed", "--limit", "2")
+    rest = cli.json("events", "feed", "--cursor", first["next_cursor"])
+    reasons = [event["reason"] for event in first["events"] + rest["events"]]
+    assert reasons == ["accepted", "backlog_dropped", "accepted"]
+    assert rest["next_cursor"] is None
+
+
+def test_runs_can_be_those_of_one_schedule_or_of_the_fleet(cli: Cli, lived_in: Occurrence) -> None:
+    own = cli.json("runs", "docs")["runs"]
+    assert [run["event"] for run in own][:3] == ["held", "began", "acquired"]
+    assert {run["schedule_id"] for run in cli.json("runs", "--limit", "100")["runs"]} >= {"docs", "feed"}
+
+
+def test_pages_of_runs_meet_without_gap_or_overlap(cli: Cli, lived_in: Occurrence) -> None:
+    seen: list[Any] = []
+    cursor: list[str] = []
+    while True:
+        page = cli.json("runs", "--limit", "3", *cursor)
+        seen += page["runs"]
+        if page["next_cursor"] is None:
+            break
+        cursor = ["--cursor", page["next_cursor"]]
+    assert seen == cli.json("runs", "--limit", "100")["runs"]
+
+
+def test_following_shows_the_latest_and_then_each_new_run(
+    cli: Cli, lived_in: Occurrence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def runs_after(self: TrailStore, cursor: str, schedule_id: str | None = None, **_: int) -> list[RunEvent]:
+        asked.append(cursor)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return [RunEvent("9999999999999-0", "began", "docs", 1, "RUNNING", 1, "w", 3, None, 5)]
+
+    monkeypatch.setattr(TrailStore, "runs_after", runs_after)
+    result = cli("runs", "docs", "--follow", "--limit", "2", "--json")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 130
+    assert [(line["event"], line["tick_ms"]) for line in lines] == [
+        ("began", lived_in.tick_ms),
+        ("held", lived_in.tick_ms),
+        ("began", 1),
+    ]
+    assert asked[1] == "9999999999999-0"
+
+
+def test_a_followed_run_is_one_line_for_people(cli: Cli, lived_in: Occurrence, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrailStore, "runs_after", interrupted)
+    said = cli("runs", "docs", "-f", "--limit", "1").stdout
+    assert said == f"2026-01-01T00:01:00Z {lived_in} HELD attempt 1 held: outcome_unknown (w@1)\n"
+
+
+def test_an_extra_run_with_the_same_key_is_the_same_run(cli: Cli, lived_in: Occurrence) -> None:
+    first = cli.json("run", "feed", "--idempotency-key", "k")
+    again = cli.json("run", "feed", "--idempotency-key", "k")
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert {**again, "replayed": False} == first
+    shown = cli.json("occurrence", "feed", str(first["tick_ms"]))
+    assert (shown["kind"], shown["state"]) == ("manual", "PENDING")
+
+
+def test_holds_say_why_in_words_and_in_json(cli: Cli, lived_in: Occurrence) -> None:
+    (held,) = cli.json("holds")["holds"]
+    assert (held["schedule_id"], held["tick_ms"], held["reason"]) == ("docs", lived_in.tick_ms, "outcome_unknown")
+    assert "its worker was lost after the work had begun" in " ".join(cli.text("holds").split())
+
+
+def test_holds_come_in_pages(cli: Cli, bench: Bench) -> None:
+    for name in "abc":
+        bench.add(schedule_id=name, spec="@every:60000")
+        occurrence = bench.due(name)
+        bench.running(occurrence)
+        bench.expire(occurrence)
+        bench.sweep()
+    first = cli.json("holds", "--limit", "2")
+    rest = cli.json("holds", "--limit", "2", "--cursor", first["next_cursor"])
+    assert [held["schedule_id"] for held in first["holds"] + rest["holds"]] == ["a", "b", "c"]
+
+
+def resolve(occurrence: Occurrence, outcome: str, *more: str) -> list[str]:
+    words = ["--outcome", outcome, "--by", "ann", "--evidence", "ticket 7", *more]
+    return ["hold", "resolve", occurrence.schedule_id, str(occurrence.tick_ms), *words]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"), [("committed", "SUCCEEDED"), ("abandoned", "ABANDONED"), ("no-committed-result", "PENDING")]
+)
+def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, outcome: str, state: str) -> None:
+    assert cli.json(*resolve(lived_in, outcome)) == {
+        "schedule_id": "docs",
+        "tick_ms": lived_in.tick_ms,
+        "state": state,
+        "replayed": False,
+    }
+    assert cli.json(*resolve(lived_in, outcome))["replayed"]
+    other = "abandoned" if outcome == "committed" else "committed"
+    assert "was resolved differently already" in cli.refusal(*resolve(lived_in, other))
+    assert cli.text("holds") == "nothing is held\n"
+
+
+def test_a_spent_budget_needs_extra_attempts(cli: Cli, bench: Bench) -> None:
+    bench.add(schedule_id="x", spec="@every:60000", retry_budget=1)
+    occurrence = bench.due("x")
+    bench.running(occurrence)
+    bench.expire(occurrence)
+    bench.sweep()
+    assert "allow more with --extra-attempts" in cli.refusal(*resolve(occurrence, "no-committed-result"))
+    assert cli.json(*resolve(occurrence, "no-committed-result", "--extra-attempts", "1"))["state"] == "PENDING"
+
+
+def test_a_tick_can_be_given_as_an_instant(cli: Cli, lived_in: Occurrence) -> None:
+    by_instant = cli.json("occurrence", "docs", "2026-01-01T00:01:00Z")
+    assert by_instant == cli.json("occurrence", "docs", str(lived_in.tick_ms))
+
+
+def test_a_held_occurrence_is_shown_with_what_would_release_it(cli: Cli, lived_in: Occurrence) -> None:
+    shown = cli.json("occurrence", "docs", str(lived_in.tick_ms))
+    assert shown["state"] == "HELD"
+    assert shown["released_by"].startswith("its reviewer")
+    assert [event["event"] for event in shown["timeline"]] == ["enqueued", "acquired", "began", "held"]
+    assert "duly hold resolve" in cli.text("occurrence", "docs", str(lived_in.tick_ms))
+
+
+def test_every_state_is_told_in_words(cli: Cli, bench: Bench) -> None:
+    def told(occurrence: Occurrence) -> str:
+        shown = cli.json("occurrence", "x", str(occurrence.tick_ms))
+        return f"{shown['state']}: {shown['explanation']}; {shown['released_by']}"
+
+    bench.add(schedule_id="x", spec="@every:60000", lease_ttl_ms=5_000)
+    tick = bench.due("x")
+    assert told(tick) == (
+        "PENDING: waits for a worker on queue 'default'; "
+        "a worker that listens on queue 'default' and knows task 'docs.refresh'"
+    )
+    lease = bench.lease(tick)
+    assert told(tick) == (
+        "LEASED: claimed by w@1; the work has not begun; "
+        "its worker; otherwise its lease ends at 2026-01-01T00:01:05Z (in 5 s) and it is pending again"
+    )
+    bench.store.attempts.begin(lease, Effects.UNSAFE)
+    assert told(tick).endswith("its lease ends at 2026-01-01T00:01:05Z (in 5 s) and it is held")
+    bench.store.attempts.fail(lease, "ValueError")
+    assert told(tick).startswith("RETRY_WAIT: attempt 1 of 3 failed; waits for the next; its backoff ends at")
+    cli.json("schedule", "delete", "x")
+    bench.pass_time(1_000)
+    bench.sweep()
+    assert "CANCELLED: not run: its schedule was deleted; None" in told(tick)
+
+
+def test_a_pending_occurrence_behind_a_hold_says_so(cli: Cli, bench: Bench, lived_in: Occurrence) -> None:
+    bench.add(schedule_id="x", spec="@every:60000", overlap="allow")
+    first = bench.due("x")
+    bench.running(first)
+    second = bench.due("x")
+    bench.expire(first)
+    bench.sweep()
+    shown = cli.json("occurrence", "x", str(second.tick_ms))
+    assert shown["released_by"].startswith("the reviewer of 1 hold of its schedule (duly holds)")
+
+
+def test_a_dropped_tick_is_found_in_the_audit_trail(cli: Cli, lived_in: Occurrence) -> None:
+    shown = cli.json("occurrence", "feed", "2026-01-01T00:30:00Z")
+    assert not shown["on_record"]
+    assert "with 59 ticks, 2026-01-01T00:02:00Z to 2026-01-01T01:00:00Z" in shown["explanation"]
+    assert shown["events"][0]["reason"] == "backlog_dropped"
+
+
+def test_a_skipped_tick_is_found_in_the_audit_trail(cli: Cli, lived_in: Occurrence) -> None:
+    shown = cli.json("occurrence", "docs", "2026-01-01T01:01:00Z")
+    assert shown["explanation"].startswith("skipped: an earlier occurrence was held")
+
+
+def test_an_expired_record_still_has_its_history(cli: Cli, bench: Bench, lived_in: Occurrence) -> None:
+    bench.backend.client.delete(bench.store.keys.occurrence(Occurrence("feed", lived_in.tick_ms)))
+    shown = cli.json("occurrence", "feed", str(lived_in.tick_ms))
+    assert shown["explanation"] == "it ended as SUCCEEDED; its record has expired, its history has not"
+    bench.backend.client.delete(bench.store.keys.runs("feed"))
+    shown = cli.json("occurrence", "feed", str(lived_in.tick_ms))
+    assert shown["explanation"].endswith("its record has expired since")
+
+
+def test_a_tick_ahead_is_told_from_one_that_is_none(cli: Cli, bench: Bench) -> None:
+    cli.json("schedule", "add", "x", *ADD)
+
+    def told(tick: str) -> str:
+        return str(cli.json("occurrence", "x", tick)["explanation"])
+
+    assert told("2026-01-01T00:01:00Z") == "the next run of the schedule, due in 1 min"
+    assert told("2026-01-01T00:05:00Z") == "a tick of the schedule, due in 5 min, after the next run"
+    assert "is no tick of '@every:60000'" in cli.refusal("occurrence", "x", "2026-01-01T00:01:01Z")
+    assert "written after it" in cli.refusal("occurrence", "x", "2025-12-31T00:00:00Z")
+    bench.pass_time(2 * MINUTE)
+    assert told("2026-01-01T00:02:00Z").startswith("due, and not yet swept")
+    cli.json("schedule", "update", "x", "--spec", "@every:7000")
+    assert told("2026-01-01T00:02:00Z").startswith("due under an earlier definition")
+    cli.json("schedule", "pause", "x", "--note", "why")
+    assert told("2026-01-01T00:03:02Z") == "not due: the schedule is paused (why)"
+
+
+def test_the_fleet_shows_the_duty_and_the_processes(cli: Cli, lived_in: Occurrence) -> None:
+    said = cli.text("fleet")
+    assert "tester.s since 2026-01-01T01:01:00Z" in said
+    assert "host-1.1" in said
+    shown = cli.json("fleet")
+    assert (shown["holds"], shown["schedules"], len(shown["workers"])) == (1, 4, 2)
