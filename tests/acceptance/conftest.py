@@ -10,14 +10,14 @@ from typing import Any
 import fakeredis
 import pytest
 from click.testing import CliRunner, Result
-from tests.conftest import Backend
-from tests.store.conftest import Bench
 
 from duly.common.cli import root
 from duly.common.cli.app import App
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.store import Store
+from tests.conftest import Backend
+from tests.store.conftest import Bench
 
 HOSTILE = "[red]x[/] :boom: €"
 ADD = ("--spec", "@every:60000", "--task", "docs.refresh", "--missed-run-policy", "skip", "--review-owner", "ann")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import redis
-from tests.acceptance.conftest import Cli
-from tests.conftest import Backend
 
 from duly.common.cli import checks
 from duly.common.cli.checks import Status, examine
+from tests.acceptance.conftest import Cli
+from tests.conftest import Backend
 
 pytestmark = pytest.mark.server
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 import redis
-from tests import servers
-from tests.acceptance.conftest import ADD, Cli
-from tests.conftest import Backend
 
 from duly.common.identity import Occurrence
 from duly.common.store.schedules import ScheduleStore
+from tests import servers
+from tests.acceptance.conftest import ADD, Cli
+from tests.conftest import Backend
 
 COMMANDS = [
     ["schedule", "list"],

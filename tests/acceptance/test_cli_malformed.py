@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from tests.acceptance.conftest import ADD, Cli, key_space, live_in
 from tests.conftest import Backend, fake_backend
 from tests.store.conftest import Bench

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.acceptance.conftest import ADD, HOSTILE, Cli
-from tests.store.conftest import Bench
 
 from duly.common.cli import output, root
 from duly.common.cli.text import duration, relative, safe
 from duly.common.identity import Occurrence
+from tests.acceptance.conftest import ADD, HOSTILE, Cli
+from tests.store.conftest import Bench
 
 SCHEDULE = {"schedule_id", "spec", "task", "missed_run_policy", "state", "revision", "next_run_at", "held"}
 FILE = """

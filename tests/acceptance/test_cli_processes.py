@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import ADD, Cli
-from tests.conftest import Backend
 
 from duly.common.cli import process_options
 from duly.common.process.roles import RoleOptions
 from duly.common.process.supervisor import Supervisor
+from tests.acceptance.conftest import ADD, Cli
+from tests.conftest import Backend
 
 
 @dataclass
@@ -87,7 +87,7 @@ def test_a_worker_without_a_scheduler_in_a_burst(started: Started) -> None:
 
 
 def test_a_scheduler_is_a_candidate_only(started: Started) -> None:
-    assert Cli()("scheduler", "--name", "box", DULY_PREFIX="mine").exit_code == 0
+    assert Cli()("scheduler", "--name", "box", DULY_PREFIX="mine", RQ_KEY_PREFIX="mine-rq").exit_code == 0
     assert started.options() == [RoleOptions("box")]
     assert started.supervisor.settings.prefix == "mine"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.acceptance.conftest import ADD, Cli
 from tests.store.conftest import Bench
 

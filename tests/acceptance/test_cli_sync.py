@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.acceptance.conftest import ADD, HOSTILE, Cli
-from tests.store.conftest import Bench
 
 from duly.common.cli.schedule.schedule_file import read_text
 from duly.common.cli.schedule.toml_text import write_schedules
@@ -18,6 +16,8 @@ from duly.common.errors import StoreUnavailable
 from duly.common.records.definition import define
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store.schedules import ScheduleStore
+from tests.acceptance.conftest import ADD, HOSTILE, Cli
+from tests.store.conftest import Bench
 
 TWO = """
 [[schedule]]
@@ -128,10 +128,10 @@ def test_the_field_at_fault_is_named_in_json_too(cli: Cli, file: Path) -> None:
 def test_a_failure_midway_says_what_was_applied(cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = ScheduleStore.add
 
-    def failing(self: ScheduleStore, definition: Any) -> ScheduleRecord:
+    def failing(self: ScheduleStore, definition: Any, **options: Any) -> ScheduleRecord:
         if definition.schedule_id == "b":
             raise StoreUnavailable("Redis cannot be reached")
-        return real(self, definition)
+        return real(self, definition, **options)
 
     monkeypatch.setattr(ScheduleStore, "add", failing)
     result = cli("schedule", "sync", str(file), "--json")

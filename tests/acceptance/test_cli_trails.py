@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import ADD, Cli
-from tests.store.conftest import Bench
 
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.records.trail import RunEvent
 from duly.common.store.trails import TrailStore
+from tests.acceptance.conftest import ADD, Cli
+from tests.store.conftest import Bench
 
 MINUTE = 60_000
 

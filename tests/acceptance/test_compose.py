@@ -17,10 +17,10 @@ import click
 import pytest
 import redis
 import yaml
-from tests import servers
 
 from duly.common.cli import root
 from duly.common.records.definition import ScheduleDefinition
+from tests import servers
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "compose"

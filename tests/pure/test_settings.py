@@ -27,7 +27,8 @@ def test_an_empty_environment_gives_the_documented_defaults() -> None:
 
 def test_every_setting_is_an_environment_variable_of_its_name() -> None:
     texts = {each.name: "7" if isinstance(each.default, int) else f"text-{each.name}" for each in fields(Settings)}
-    settings = Settings.from_environment({f"DULY_{name.upper()}": text for name, text in texts.items()})
+    variables = {f"DULY_{name.upper()}": text for name, text in texts.items()}
+    settings = Settings.from_environment({**variables, "RQ_KEY_PREFIX": "mine-rq"})
     for name, text in texts.items():
         value = getattr(settings, name)
         assert value == (7 if name in NUMBERS else (text,) if name == "on_enqueue" else text)
@@ -45,6 +46,7 @@ def test_variables_of_other_programs_are_left_alone() -> None:
 
 def test_the_process_environment_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DULY_PREFIX", "mine")
+    monkeypatch.setenv("RQ_KEY_PREFIX", "mine-rq")
     assert Settings.from_environment().prefix == "mine"
 
 
@@ -69,3 +71,9 @@ def test_a_number_that_is_not_a_whole_one_above_zero_is_refused(name: str, text:
 def test_settings_cannot_be_changed_once_read() -> None:
     with pytest.raises(FrozenInstanceError):
         Settings().prefix = "other"  # type: ignore[misc]
+
+
+def test_a_prefix_of_its_own_goes_with_one_for_rq() -> None:
+    with pytest.raises(InvalidField, match="RQ_KEY_PREFIX"):
+        Settings.from_environment({"DULY_PREFIX": "mine"})
+    assert Settings.from_environment({"DULY_PREFIX": "duly"}).prefix == "duly"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.conftest import Backend
 
 from duly.common.identity import Occurrence, new_token
 from duly.common.records.definition import ScheduleDefinition, define
@@ -16,6 +15,7 @@ from duly.common.store import Store
 from duly.common.store.attempts import Claim, Grant, Lease
 from duly.scheduler.hooks import Hook, Hooks
 from duly.scheduler.sweep import Sweep, Sweeper
+from tests.conftest import Backend
 
 DEFAULTS: dict[str, Any] = {
     "schedule_id": "docs",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.conftest import Bench
 
 from duly.common.errors import OccurrenceNotFound
 from duly.common.identity import Occurrence, new_token
 from duly.common.records.occurrence import Effects, OccurrenceState
 from duly.common.store.attempts import Claim, Ending
+from tests.store.conftest import Bench
 
 
 def test_an_attempt_goes_from_pending_to_succeeded_with_its_result(bench: Bench) -> None:

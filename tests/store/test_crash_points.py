@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 import redis.connection
-from tests.conftest import Backend
-from tests.store.conftest import Bench
 
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
@@ -20,6 +18,8 @@ from duly.common.store.scripts import SHEBANG, script_names, source
 from duly.scheduler.sweep import Sweeper
 from duly.worker import tasks
 from duly.worker.attempt import Attempter
+from tests.conftest import Backend
+from tests.store.conftest import Bench
 
 HOUR = 3_600_000
 SWEEP_ANSWERS = 10

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
-from tests.conftest import Backend
-from tests.store.conftest import Bench, definition
 
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
 from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder
 from duly.scheduler.hooks import EnqueueContext
 from duly.scheduler.sweep import Sweeper
+from tests.conftest import Backend
+from tests.store.conftest import Bench, definition
 
 START = 1_767_225_600_000
 

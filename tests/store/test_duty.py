@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.conftest import Backend
-from tests.store.conftest import Bench, definition
-
 from duly.scheduler.service import Candidate
 from duly.scheduler.sweep import Sweeper
+from tests.conftest import Backend
+from tests.store.conftest import Bench, definition
 
 
 def test_a_second_candidate_is_told_how_long_the_duty_is_taken(backend: Backend) -> None:

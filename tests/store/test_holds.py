@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.conftest import Bench
 
 from duly.common.errors import Held, InvalidField, OccurrenceNotFound, Refused
 from duly.common.identity import Occurrence
 from duly.common.records.schedule import ScheduleState
 from duly.common.store.attempts import Claim
 from duly.common.store.holds import Resolution
+from tests.store.conftest import Bench
 
 
 def held(bench: Bench, schedule_id: str = "docs") -> Occurrence:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from tests.store.conftest import Bench
-
 from duly.common.records.occurrence import Effects
 from duly.common.store.holds import Resolution
 from duly.common.store.keys import LIFETIMES, Lifetime
+from tests.store.conftest import Bench
 
 
 def live(bench: Bench) -> None:

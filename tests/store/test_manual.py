@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.conftest import Backend
-from tests.store.conftest import Bench
 
 from duly.common.errors import InvalidField, Refused
 from duly.common.store.attempts import Claim
+from tests.conftest import Backend
+from tests.store.conftest import Bench
 
 
 def test_an_extra_run_is_enqueued_at_once_and_leaves_the_next_run_alone(bench: Bench) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.conftest import Backend
-from tests.store.conftest import Bench
 
 from duly.common.instant import to_ms, to_rfc3339
+from tests.conftest import Backend
+from tests.store.conftest import Bench
 
 START = 1_767_225_600_000  # 2026-01-01T00:00:00Z, where the moved clock starts
 SIX_HOURS = 6 * 3_600_000

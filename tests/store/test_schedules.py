@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.conftest import Bench, definition
 
 from duly.common.errors import (
     InvalidField,
@@ -17,6 +16,10 @@ from duly.common.identity import Occurrence
 from duly.common.records.schedule import ScheduleState
 from duly.common.settings import Settings
 from duly.common.store import Store
+from duly.common.store.schedules import UnusableSchedule
+from tests.store.conftest import Bench, definition
+
+START = 1_767_225_600_000
 
 
 def test_the_first_tick_of_a_new_schedule_is_the_first_after_it_is_written(bench: Bench) -> None:
@@ -307,9 +310,12 @@ def test_the_id_of_a_schedule_cannot_be_edited(bench: Bench) -> None:
 
 def test_a_preview_of_an_edit_changes_nothing(bench: Bench) -> None:
     bench.add()
-    changed, edit = bench.store.schedules.preview_update("docs", {"task": "new.task"})
-    assert changed.task == "new.task"
-    assert edit.record.revision == 1
+    record = bench.add(schedule_id="other", spec="@every:3600000")
+    edit = bench.store.schedules.preview_update("other", {"task": "new.task", "spec": "@every:1000"})
+    assert edit.record.definition.task == "new.task"
+    assert edit.record.next_run_ms == edit.next_run_ms < (record.next_run_ms or 0)
+    assert bench.store.schedules.get("other").revision == 1
+    edit = bench.store.schedules.preview_update("docs", {"task": "new.task"})
     assert bench.store.schedules.get("docs").definition.task == "docs.refresh"
 
 
@@ -323,3 +329,57 @@ def test_an_unreachable_store_is_one_clear_error(unreachable_url: str) -> None:
 def _occurrence(tick_ms: int) -> Occurrence:
 
     return Occurrence("docs", tick_ms)
+
+
+def test_deleting_records_the_unswept_ticks_of_earlier_definitions_too(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    fake_bench.pass_time(2_500)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:600"})
+    fake_bench.pass_time(1_000)
+    fake_bench.store.schedules.delete("docs")
+    [event] = fake_bench.store.trails.events("docs")[0]
+    assert (event.reason, event.count) == ("backlog_dropped", 3)
+    assert (event.first_tick_ms, event.last_tick_ms) == (START + 1_000, START + 3_000)
+
+
+def test_a_schedule_may_be_written_paused_and_has_no_tick_until_it_is_resumed(fake_bench: Bench) -> None:
+    record = fake_bench.store.schedules.add(definition(spec="@every:1000"), paused="not yet")
+    assert (record.state, record.note) == (ScheduleState.PAUSED, "not yet")
+    fake_bench.pass_time(2_500)
+    fake_bench.sweep()
+    assert fake_bench.events() == []
+    fake_bench.store.schedules.resume("docs")
+    fake_bench.pass_time(500)
+    fake_bench.sweep()
+    assert fake_bench.events()[0] == (START + 3_000, "enqueued", "accepted")
+
+
+def test_one_unusable_schedule_is_named_hides_none_of_the_others_and_can_be_deleted(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    for schedule_id in ("a", "broken", "c"):
+        bench.add(schedule_id=schedule_id)
+    bench.backend.client.hset(bench.store.keys.schedule("broken"), "definition", "{}")
+    with pytest.raises(UnusableSchedule, match="broken"):
+        bench.store.schedules.get("broken")
+    assert [record.schedule_id for record in bench.store.schedules.page(10)[0]] == ["a", "c"]
+    assert "broken" in caplog.text
+    bench.store.schedules.delete("broken")
+    assert not bench.store.schedules.exists("broken")
+
+
+@pytest.mark.parametrize("note", ["", "  ", "a\nb", "\x1b[31m", "x" * 501])
+def test_a_pause_needs_a_note_of_one_printable_line(bench: Bench, note: str) -> None:
+    bench.add()
+    with pytest.raises(InvalidField, match="note"):
+        bench.store.schedules.pause("docs", note)
+    assert bench.store.schedules.get("docs").state is ScheduleState.ACTIVE
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://x", "localhost:6379", "redis://h/abc", "redis://h?foo=bar", "redis://h:port/0", "redis://h/0/1", ""],
+)
+def test_an_unusable_url_is_refused_before_anything_is_sent(url: str) -> None:
+    with pytest.raises(InvalidField, match="--redis-url"):
+        Store.connect(Settings(redis_url=url))

@@ -7,11 +7,11 @@ from enum import StrEnum
 from importlib.resources import files
 
 import pytest
-from tests.conftest import Backend
 
 from duly.common.errors import StoreProtocolError
 from duly.common.store.attempts import Claim, Ending
 from duly.common.store.scripts import script_names, source
+from tests.conftest import Backend
 
 # Replies that a caller reads as an enum, and the scripts whose replies they are.
 ENUMS: list[tuple[type[StrEnum], list[str]]] = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.conftest import Backend
-from tests.store.conftest import Bench
 
 from duly.common.errors import InvalidField
+from tests.conftest import Backend
+from tests.store.conftest import Bench
 
 
 def test_pages_of_events_stay_right_while_events_are_added(fake_bench: Bench) -> None:
@@ -49,7 +49,7 @@ def test_the_schedule_s_history_is_capped(fake: Backend) -> None:
     assert bench.backend.client.xlen(bench.store.keys.runs("docs")) == 20
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "1", "1-", "-", "1-1-1", "9" * 30, "+", "1-1\n"])
+@pytest.mark.parametrize("cursor", ["", "x", "1", "1-", "-", "1-1-1", "9" * 30, "18446744073709551616-0", "+", "1-1\n"])
 def test_a_cursor_that_no_page_gave_is_refused(bench: Bench, cursor: str) -> None:
     with pytest.raises(InvalidField, match="cursor"):
         bench.store.trails.events("docs", 10, cursor)

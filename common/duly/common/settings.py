@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 from duly.common.errors import InvalidField
 
+DEFAULT_PREFIX = "duly"
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 
@@ -16,8 +17,8 @@ class Settings:
     """Fleet-wide settings; each is also the environment variable ``DULY_<NAME>``. Durations in milliseconds."""
 
     redis_url: str = DEFAULT_REDIS_URL
-    prefix: str = "duly"
-    """First part of every key; fleets with different prefixes share a Redis without meeting."""
+    prefix: str = DEFAULT_PREFIX
+    """First part of every key of ours. With RQ's own RQ_KEY_PREFIX, fleets share a Redis without meeting."""
     retention_ms: int = 7 * 86_400_000
     """How long a terminal occurrence is kept."""
     duty_ttl_ms: int = 10_000
@@ -42,6 +43,8 @@ class Settings:
             if text is None or text == "":
                 continue
             values[each.name] = _convert(name, text, type(each.default))
+        if values.get("prefix", DEFAULT_PREFIX) != DEFAULT_PREFIX and not source.get("RQ_KEY_PREFIX"):
+            raise InvalidField("DULY_PREFIX", "goes with RQ_KEY_PREFIX: set both, or fleets meet on RQ's queues")
         return cls(**values)  # type: ignore[arg-type]
 
 

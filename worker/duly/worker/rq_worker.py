@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import redis
@@ -25,6 +26,7 @@ from duly.common.store.connection import connect
 from duly.worker.allow_list import AllowList
 from duly.worker.attempt import Attempter
 from duly.worker.entry import install
+from duly.worker.group_guard import GroupGuard, kill_group
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class FleetWorker(Worker):
         self._settings = settings
         self._store = Store.connect(settings)
         self._allow_list = allow_list
+        self._guard = GroupGuard()
         self._horse_status: int | None = None
 
     def execute_job(self, job: Job, queue: Queue) -> None:
@@ -81,29 +84,41 @@ class FleetWorker(Worker):
         super().execute_job(job, queue)
         self._beat("idle")
 
+    def request_force_stop(self, signum: int, frame: Any) -> None:
+        """Give up what runs, also within a second of the first request, which RQ would take for its echo."""
+        self._shutdown_requested_date = datetime.fromtimestamp(0, UTC)
+        super().request_force_stop(signum, frame)
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        """Fork the work-horse; what it starts is bound to this worker's life too."""
+        super().fork_work_horse(job, queue)
+        self._guard.watch(self.horse_pid)
+
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """The work-horse: bound to its parent's life, with its own connection and its own name as an owner."""
         die_with_parent(self.pid or 0)
+        self._guard.close()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         install(Attempter(Store.connect(self._settings), _owner(self.name, os.getpid())))
         super().main_work_horse(job, queue)
 
     def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
-        """Wait for the work-horse; when it did not end by itself, take its process group and its lease down."""
+        """Wait for the work-horse; when it did not end by itself, report its death."""
         pid = self.horse_pid
         self._horse_status = None
         try:
             super().monitor_work_horse(job, queue, execution)
         finally:
             if self._horse_status != os.EX_OK:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
                 self._report_death(job, pid)
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
-        """RQ's wait, which also remembers how the work-horse ended."""
+        """RQ's wait, which remembers how the work-horse ended; what a killed one had started ends right after it."""
         pid, status, usage = super().wait_for_horse()
         self._horse_status = status
+        if status != os.EX_OK:
+            kill_group(self.horse_pid)
+        self._guard.release()
         return pid, status, usage
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:

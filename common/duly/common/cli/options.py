@@ -11,11 +11,11 @@ from duly.common.cli.app import App
 from duly.common.errors import InvalidField
 from duly.common.identity import check_tick_ms
 from duly.common.instant import to_ms
+from duly.common.records.line import MAX_NOTE, check_line
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 DEFAULT_LIMIT = 50
-MAX_NOTE = 500
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -75,7 +75,4 @@ def read_tick(text: str) -> int:
 
 def read_note(text: str) -> str:
     """A note fit to be kept and shown: one printable line; raises InvalidField."""
-    note = text.strip()
-    if 1 <= len(note) <= MAX_NOTE and note.isprintable():
-        return note
-    raise InvalidField("note", f"must be one line of 1-{MAX_NOTE} printable characters")
+    return check_line("note", text, MAX_NOTE)

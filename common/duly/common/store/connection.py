@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import NoBackoff
@@ -16,6 +18,7 @@ SOCKET_TIMEOUT_S = 5.0
 # redis-py's annotations describe decoding and not decoding, waiting and not waiting, all at once; what this
 # client gives is known from how `connect` opens it: decoded text.
 Client: TypeAlias = Any
+_DATABASE = re.compile(r"/?|/\d+", re.ASCII)
 _SCHEMES = ("redis://", "rediss://", "unix://")
 
 
@@ -35,9 +38,14 @@ def connect(url: str, *, decode: bool = True, socket_timeout_s: float = SOCKET_T
         "health_check_interval": 0,
     }
     try:
-        return redis.Redis.from_url(url, **options)
-    except ValueError as error:
+        client = redis.Redis.from_url(url, **options)
+        pool = client.connection_pool
+        pool.connection_class(**pool.connection_kwargs)  # finds options it does not know; connects to nothing
+    except (ValueError, TypeError) as error:
         raise InvalidField("--redis-url", "is not a Redis URL, such as redis://127.0.0.1:6379/0") from error
+    if not _DATABASE.fullmatch(urlsplit(url).path) and not url.startswith("unix://"):
+        raise InvalidField("--redis-url", "must end in the number of a database, such as /0, or in none")
+    return client
 
 
 @contextmanager
@@ -45,6 +53,8 @@ def translated() -> Iterator[None]:
     """Turns what redis-py raises into StoreUnavailable, whose text never carries the backend's own words."""
     try:
         yield
+    except redis.exceptions.InvalidResponse as error:
+        raise StoreUnavailable("what answers at --redis-url does not speak Redis") from error
     except redis.exceptions.AuthenticationError as error:
         raise StoreUnavailable("Redis refused the credentials in --redis-url") from error
     except redis.exceptions.ReadOnlyError as error:
@@ -66,6 +76,8 @@ def refusal(error: redis.exceptions.RedisError) -> StoreUnavailable:
 def _reason(text: str) -> str | None:
     if "READONLY" in text:
         return "this Redis is a read-only replica; point --redis-url at the primary"
+    if "DB index" in text or "out of range" in text:
+        return "this Redis has no database of the number in --redis-url"
     if "OOM" in text:
         return "Redis is out of memory and refuses writes"
     if "MISCONF" in text:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from duly.common.errors import InvalidField, OccurrenceNotFound, Refused
 from duly.common.identity import Occurrence, check_schedule_id
+from duly.common.records.line import check_line
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
@@ -60,8 +61,7 @@ class HoldStore:
         occurrence is not held, was resolved differently, or has no attempt left for NO_COMMITTED_RESULT.
         """
         check_schedule_id(occurrence.schedule_id)
-        _check_line("by", by, 200)
-        _check_line("evidence", evidence, MAX_EVIDENCE)
+        by, evidence = check_line("by", by, 200), check_line("evidence", evidence, MAX_EVIDENCE)
         if not 0 <= extra_attempts <= 100:
             raise InvalidField("extra_attempts", "must be 0-100")
         with translated():
@@ -90,8 +90,3 @@ class HoldStore:
             f"{occurrence} was resolved differently already (duly occurrence shows how)",
             code="resolution_conflict",
         )
-
-
-def _check_line(field: str, text: str, longest: int) -> None:
-    if not 1 <= len(text.strip()) <= longest or not text.isprintable():
-        raise InvalidField(field, f"must be one line of 1-{longest} printable characters")

@@ -7,13 +7,15 @@ RevisionConflict is raised.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from duly.common.errors import InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
+from duly.common.errors import DulyError, InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
 from duly.common.identity import check_schedule_id
 from duly.common.records.definition import ScheduleDefinition, define
+from duly.common.records.line import MAX_NOTE, check_line
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import carry
 from duly.common.store.connection import Client, translated
@@ -21,6 +23,8 @@ from duly.common.store.keys import Keys
 from duly.common.store.scripts import Scripts, Value
 from duly.common.store.sweeping import terms
 from duly.common.timetable import TickRange, Timetable
+
+log = logging.getLogger(__name__)
 
 MODEL_FIELDS = ("missed_run_policy", "jitter_window_ms", "lease_ttl_ms", "retry_budget", "backoff")
 TIMING_FIELDS = ("spec", "start_at", "end_at")
@@ -32,11 +36,12 @@ class Edit:
     """What an edit did: the record after it, and the ticks it touched.
 
     ``carried``: due ticks of the old definition that the sweep will still settle. ``dropped``: ticks passed over
-    because the schedule was paused. ``next_run_before_ms``/``next_run_ms``: where the schedule stood and stands.
+    because the schedule was paused. ``next_run_before_ms`` and ``next_run_ms``: where it stood and where it stands.
     """
 
     record: ScheduleRecord
     next_run_before_ms: int | None
+    next_run_ms: int | None
     carried: TickRange | None = None
     dropped: TickRange | None = None
 
@@ -78,10 +83,16 @@ class ScheduleStore:
             ids = self._client.zrange(self._keys.schedules, start, "+", bylex=True, offset=0, num=limit + 1)
         more = len(ids) > limit
         ids = ids[:limit]
-        return self._read(ids), ids[-1] if more else None
+        return self._usable(ids), ids[-1] if more else None
 
-    def add(self, definition: ScheduleDefinition) -> ScheduleRecord:
-        """Write a new schedule; its first tick is the first after now. Raises ScheduleExists."""
+    def add(
+        self, definition: ScheduleDefinition, *, paused: str | None = None, until_ms: int | None = None
+    ) -> ScheduleRecord:
+        """Write a new schedule; its first tick is the first after now. Raises ScheduleExists.
+
+        ``paused``, a note, writes it paused from the start, until resumed or until ``until_ms``.
+        """
+        note = "" if paused is None else check_line("note", paused, MAX_NOTE)
 
         def attempt() -> list[Any]:
             next_ms = definition.timetable.next_after(self.now_ms())
@@ -91,7 +102,10 @@ class ScheduleStore:
                 definition=definition.to_json(),
                 terms=terms(definition),
                 next_run_ms=_text(next_ms),
-                due_ms=_release(definition.timetable, next_ms),
+                due_ms=_release(definition.timetable, next_ms) if paused is None else _text(until_ms),
+                state=ScheduleState.ACTIVE.value if paused is None else ScheduleState.PAUSED.value,
+                note=note,
+                paused_until_ms=_text(until_ms),
             )
 
         if self._until_settled(attempt)[0] == "exists":
@@ -115,18 +129,20 @@ class ScheduleStore:
 
         self._raise_for(self._until_settled(attempt)[0], schedule_id)
         assert edit is not None
-        return Edit(self.get(schedule_id), edit.next_run_before_ms, edit.carried, edit.dropped)
+        return replace(edit, record=self.get(schedule_id))
 
-    def preview_update(self, schedule_id: str, changes: Mapping[str, Any]) -> tuple[ScheduleDefinition, Edit]:
-        """What `update` would do now, without doing it."""
+    def preview_update(self, schedule_id: str, changes: Mapping[str, Any]) -> Edit:
+        """What `update` would do now, without doing it; ``record`` is the schedule as it would stand."""
         record = self.get(schedule_id)
         definition = changed_definition(record, changes)
-        return definition, self._plan_edit(record, definition)[0]
+        edit, _ = self._plan_edit(record, definition)
+        return replace(edit, record=replace(record, definition=definition, next_run_ms=edit.next_run_ms))
 
     def pause(
         self, schedule_id: str, note: str, until_ms: int | None = None, *, revision: int | None = None
     ) -> ScheduleRecord:
         """Stop the schedule's ticks from being due, with a note, until resumed or until ``until_ms``."""
+        note = check_line("note", note, MAX_NOTE)
         if until_ms is not None and until_ms <= self.now_ms():
             raise InvalidField("until", "must lie in the future")
 
@@ -157,7 +173,7 @@ class ScheduleStore:
             if catch_up == "latest" and missed:
                 next_ms = missed.last_ms
                 dropped = timetable.range_between(missed.first_ms, missed.last_ms - 1)
-            edit = Edit(record, record.next_run_ms, dropped=dropped)
+            edit = Edit(record, record.next_run_ms, next_ms, dropped=dropped)
             return self._call(
                 "resume_schedule",
                 catch_up=catch_up,
@@ -172,19 +188,33 @@ class ScheduleStore:
             raise Refused(f"schedule '{schedule_id}' is not paused", code="not_paused")
         self._raise_for(word, schedule_id)
         assert edit is not None
-        return Edit(self.get(schedule_id), edit.next_run_before_ms, dropped=edit.dropped)
+        return replace(edit, record=self.get(schedule_id))
 
     def delete(self, schedule_id: str, *, revision: int | None = None) -> None:
-        """Remove the schedule. Its audit trail, run history and holds stay readable."""
+        """Remove the schedule. Its audit trail, run history and holds stay readable.
+
+        Due ticks that nobody has swept are recorded as dropped. A schedule stored in a form that cannot be used can
+        be deleted too; its ticks cannot be told.
+        """
 
         def attempt() -> list[Any]:
-            record = self._at_revision(schedule_id, revision)
-            due = None
-            if record.state is not ScheduleState.PAUSED:
-                due = _due_range(record.definition.timetable, record.next_run_ms, self.now_ms())
-            return self._call("delete_schedule", **_seen(record), **_dropped(due))
+            try:
+                record = self._at_revision(schedule_id, revision)
+            except UnusableSchedule as error:
+                return self._call("delete_schedule", **error.seen, **_dropped(None))
+            return self._call("delete_schedule", **_seen(record), **_dropped(self._unswept(record)))
 
         self._raise_for(self._until_settled(attempt)[0], schedule_id)
+
+    def _unswept(self, record: ScheduleRecord) -> TickRange | None:
+        """All ticks of the schedule that are due and not settled, those of earlier definitions included."""
+        ranges = [c.definition.timetable.range_between(c.next_run_ms, c.until_ms) for c in carry.load(record.carry)]
+        if record.state is not ScheduleState.PAUSED:
+            ranges.append(_due_range(record.definition.timetable, record.next_run_ms, self.now_ms()))
+        found = [each for each in ranges if each is not None]
+        if not found:
+            return None
+        return TickRange(sum(each.count for each in found), found[0].first_ms, found[-1].last_ms)
 
     def definitions(self, schedule_ids: list[str]) -> list[tuple[str, str] | None]:
         """For each id its definition's revision and JSON text, in one round trip; None where there is none."""
@@ -214,10 +244,9 @@ class ScheduleStore:
             **_dropped(dropped),
             "new_next_ms": _text(next_ms),
             "new_due_ms": due,
-            "old_carry": record.carry,
-            "carry": carry_text,
+            "new_carry": carry_text,
         }
-        return Edit(record, record.next_run_ms, carried, dropped), arguments
+        return Edit(record, record.next_run_ms, next_ms, carried, dropped), arguments
 
     @staticmethod
     def _carry(record: ScheduleRecord, due: TickRange | None, now_ms: int) -> str:
@@ -247,7 +276,19 @@ class ScheduleStore:
                 pipe.hgetall(self._keys.schedule(schedule_id))
                 pipe.zcard(self._keys.held(schedule_id))
             rows = pipe.execute()
-        return [ScheduleRecord.from_hash(rows[n], rows[n + 1]) for n in range(0, len(rows), 2) if rows[n]]
+        return [
+            _record(schedule_id, rows[2 * n], rows[2 * n + 1])
+            for n, schedule_id in enumerate(schedule_ids)
+            if rows[2 * n]
+        ]
+
+    def _usable(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
+        """The schedules that can be used; one that cannot is named in the log and hides none of the others."""
+        try:
+            return self._read(schedule_ids)
+        except UnusableSchedule as error:
+            log.warning("%s", error, extra={"action": "unusable_schedule"})
+            return self._usable([each for each in schedule_ids if each != error.seen["schedule_id"]])
 
     def _call(self, name: str, **arguments: Value) -> list[Any]:
         with translated():
@@ -268,6 +309,32 @@ class ScheduleStore:
             raise ScheduleNotFound(schedule_id)
         if word == "changed":
             raise RevisionConflict(schedule_id)
+
+
+class UnusableSchedule(DulyError):
+    """What is stored under this id is no definition that this version can use."""
+
+    code = "unusable_schedule"
+
+    def __init__(self, schedule_id: str, fields: Mapping[str, str], reason: str) -> None:
+        super().__init__(
+            f"schedule '{schedule_id}' is stored in a form that cannot be used ({reason}); "
+            f"'duly schedule delete {schedule_id}' removes it"
+        )
+        self.seen: dict[str, Value] = {
+            "schedule_id": schedule_id,
+            "revision": fields.get("revision", ""),
+            "next_run_ms": fields.get("next_run_ms", ""),
+            "carry": fields.get("carry", ""),
+        }
+
+
+def _record(schedule_id: str, fields: Mapping[str, str], held: int) -> ScheduleRecord:
+    try:
+        return ScheduleRecord.from_hash(fields, held)
+    except (DulyError, KeyError, ValueError) as error:
+        reason = str(error) if isinstance(error, DulyError) else "a field is missing or no number"
+        raise UnusableSchedule(schedule_id, fields, reason) from error
 
 
 def timing_changed(old: ScheduleDefinition, new: ScheduleDefinition) -> bool:
@@ -306,6 +373,7 @@ def _seen(record: ScheduleRecord) -> dict[str, Value]:
         "schedule_id": record.schedule_id,
         "revision": record.revision,
         "next_run_ms": _text(record.next_run_ms),
+        "carry": record.carry,
     }
 
 

@@ -65,10 +65,15 @@ class TrailStore:
         return self._keys.fleet_runs if schedule_id is None else self._keys.runs(check_schedule_id(schedule_id))
 
     def _page(self, key: str, limit: int, cursor: str | None, kind: type[_Record]) -> tuple[list[_Record], str | None]:
-        if cursor is not None and not _CURSOR.fullmatch(cursor):
+        if cursor is not None and not _is_cursor(cursor):
             raise InvalidField("cursor", "is none that a page of this list gave")
         newest = f"({cursor}" if cursor else "+"
         with translated():
             entries = self._client.xrevrange(key, newest, "-", count=limit + 1)
         page = [kind.from_entry(entry_id, fields) for entry_id, fields in entries[:limit]]
         return page, page[-1].cursor if len(entries) > limit else None
+
+
+def _is_cursor(text: str) -> bool:
+    """Whether the text is a stream id: two numbers of 64 bits."""
+    return bool(_CURSOR.fullmatch(text)) and all(int(part) < 2**64 for part in text.split("-"))

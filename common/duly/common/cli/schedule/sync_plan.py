@@ -92,9 +92,9 @@ def carry_out(store: Store, step: Step) -> None:
 
 
 def _create(store: Store, entry: Entry) -> None:
-    record = store.schedules.add(entry.definition)
-    if entry.state == "paused":
-        store.schedules.pause(record.schedule_id, entry.note, entry.until_ms, revision=record.revision)
+    store.schedules.add(
+        entry.definition, paused=entry.note if entry.state == "paused" else None, until_ms=entry.until_ms
+    )
 
 
 def _update(store: Store, entry: Entry, record: ScheduleRecord) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -64,13 +63,6 @@ def _changes(options: dict[str, Any], record: ScheduleRecord) -> dict[str, Any]:
 
 def _foreseen(store: Store, before: ScheduleRecord, changes: Mapping[str, Any], revision: int | None) -> Edit:
     """The edit as `update` would make it now."""
-    from duly.common.store.schedules import timing_changed
-
     if revision is not None and revision != before.revision:
         raise RevisionConflict(before.schedule_id)
-    definition, edit = store.schedules.preview_update(before.schedule_id, changes)
-    next_run_ms = before.next_run_ms
-    if timing_changed(before.definition, definition):
-        next_run_ms = definition.timetable.next_after(store.schedules.now_ms())
-    after = dataclasses.replace(edit.record, definition=definition, next_run_ms=next_run_ms)
-    return dataclasses.replace(edit, record=after)
+    return store.schedules.preview_update(before.schedule_id, changes)

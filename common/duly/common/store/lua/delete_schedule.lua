@@ -3,10 +3,10 @@
 -- include: record
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms carry dropped_count dropped_first dropped_last
 -- Replies: deleted | missing | changed | again
 
-local wrong = mismatch(schedule_id, revision, next_run_ms)
+local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
 if wrong then
   return wrong
 end

@@ -1,10 +1,10 @@
 -- A person stops a schedule: active or paused -> paused, with a note and perhaps an end. While paused no tick is due.
 -- include: record
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms note until_ms
+-- ARGV: schedule_id revision next_run_ms carry note until_ms
 -- Replies: paused | missing | changed | again
 
-local wrong = mismatch(schedule_id, revision, next_run_ms)
+local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
 if wrong then
   return wrong
 end

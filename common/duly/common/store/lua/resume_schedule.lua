@@ -2,10 +2,10 @@
 -- include: record
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms new_next_ms new_due_ms catch_up dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms carry new_next_ms new_due_ms catch_up dropped_count dropped_first dropped_last
 -- Replies: resumed | not_paused | missing | changed | again
 
-local wrong = mismatch(schedule_id, revision, next_run_ms)
+local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
 if wrong then
   return wrong
 end

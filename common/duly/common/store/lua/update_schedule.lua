@@ -3,15 +3,12 @@
 -- include: record
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms old_carry definition terms new_next_ms new_due_ms carry dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms carry definition terms new_next_ms new_due_ms new_carry dropped_count dropped_first dropped_last
 -- Replies: updated | missing | changed | again
 
-local wrong = mismatch(schedule_id, revision, next_run_ms)
+local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
 if wrong then
   return wrong
-end
-if redis.call('HGET', SCHEDULE .. schedule_id, 'carry') ~= old_carry then
-  return { 'again' }
 end
 if new_next_ms ~= next_run_ms and new_next_ms ~= '' and tonumber(new_next_ms) <= NOW then
   return { 'again' }
@@ -23,7 +20,8 @@ if redis.call('EXISTS', PENDING .. schedule_id, ACTIVE .. schedule_id, HELD .. s
 end
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
 local now_at = touch(schedule_id)
-redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms', new_next_ms, 'carry', carry)
+redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms', new_next_ms, 'carry',
+  new_carry)
 redis.call('HDEL', key, 'failures')
 set_due(schedule_id, new_due_ms)
 return { 'updated', now_at }

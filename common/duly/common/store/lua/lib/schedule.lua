@@ -1,15 +1,15 @@
--- Changes to a schedule: every one is a compare-and-set on its revision and on the run it stands at.
+-- Changes to a schedule: every one is a compare-and-set on its revision, the run it stands at and what it carries.
 
 -- Nil when the caller's picture of the schedule is still true, else the reply that says what is not.
-local function mismatch(id, revision, next_run)
-  local r = redis.call('HMGET', SCHEDULE .. id, 'revision', 'next_run_ms')
+local function mismatch(id, revision, next_run, carry)
+  local r = redis.call('HMGET', SCHEDULE .. id, 'revision', 'next_run_ms', 'carry')
   if not r[1] then
     return { 'missing' }
   end
   if r[1] ~= revision then
     return { 'changed' }
   end
-  if r[2] ~= next_run then
+  if r[2] ~= next_run or r[3] ~= carry then
     return { 'again' }
   end
   return nil

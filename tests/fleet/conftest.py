@@ -1,0 +1,39 @@
+"""A server of its own for each test of the fleet, and fleets on it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.harness import Fleet, Server
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that the test may end and start again."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    running = Server(folder)
+    yield running
+    running.end()
+
+
+@pytest.fixture
+def new_fleet(tmp_path: Path, server: Server) -> Iterator[Callable[..., Fleet]]:
+    """Makes fleets on the server; settings as in `Settings`."""
+    with contextlib.ExitStack() as stack:
+
+        def make(name: str = "fleet", **settings: Any) -> Fleet:
+            return stack.enter_context(contextlib.closing(Fleet(tmp_path / name, server.url, settings)))
+
+        yield make
+
+
+@pytest.fixture
+def fleet(new_fleet: Callable[..., Fleet]) -> Fleet:
+    """A fleet with nothing running yet."""
+    return new_fleet()

@@ -1,0 +1,132 @@
+"""The work that the fleet's tests run. Every effect is one line, appended in one write to the effects log.
+
+The log is the outside world of these tests: what stands in it happened, whatever the store believes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from duly.worker import current_run, task
+
+EFFECTS_LOG = "FLEET_TEST_EFFECTS"
+
+
+def note(kind: str) -> None:
+    """Append one line about the current attempt."""
+    _write(_line(kind))
+
+
+def work(before_ms: int = 0, after_ms: int = 0) -> None:
+    """Begin, wait, have one effect, wait, end."""
+    note("began")
+    time.sleep(before_ms / 1000)
+    note("effect")
+    time.sleep(after_ms / 1000)
+    note("ended")
+
+
+def probe(idempotency_key: str) -> str:
+    """Looks where the effect would be."""
+    found = any(line["kind"] == "effect" and line["idempotency_key"] == idempotency_key for line in _lines())
+    _write(_stamped(kind="probed", idempotency_key=idempotency_key))
+    return "COMMITTED" if found else "NO_COMMITTED_RESULT"
+
+
+def unsure_probe(idempotency_key: str) -> str:
+    raise ConnectionError("the probe cannot tell")
+
+
+task("fleet.idempotent", effects="idempotent")(work)
+task("fleet.guarded", effects="guarded", probe=probe)(work)
+task("fleet.guarded_unsure", effects="guarded", probe=unsure_probe)(work)
+task("fleet.unsafe")(work)
+
+
+@task("fleet.failing", effects="idempotent")
+def failing(while_exists: str) -> None:
+    """Fails for as long as a file exists."""
+    note("began")
+    if Path(while_exists).exists():
+        raise RuntimeError("the file is there")
+    note("effect")
+
+
+@task("fleet.holding_on")
+def holding_on() -> None:
+    """Swallows what it can swallow by habit."""
+    note("began")
+    while True:
+        try:
+            time.sleep(60)
+        except Exception:  # noqa: BLE001 - the habit under test
+            note("swallowed")
+
+
+@task("fleet.stubborn")
+def stubborn() -> None:
+    """Swallows everything."""
+    note("began")
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:  # noqa: BLE001 - the malice under test
+            note("swallowed")
+
+
+@task("fleet.stuck")
+def stuck() -> None:
+    """Waits in C and keeps the interpreter to itself: no thread and no handler of this process runs."""
+    note("began")
+    ctypes.PyDLL(None).sleep(60)
+    note("effect")
+
+
+@task("fleet.delegating")
+def delegating(before_ms: int) -> None:
+    """Has its effect through a process that it starts, as tasks around a command-line tool do."""
+    note("began")
+    line = json.dumps(_line("effect"))
+    script = f"sleep {before_ms / 1000}; echo '{line}' >> '{os.environ[EFFECTS_LOG]}'"
+    subprocess.run(["sh", "-c", script], check=True)
+
+
+def ordinary(label: str) -> str:
+    """A plain RQ job."""
+    _write(_stamped(kind="ordinary", label=label))
+    return label
+
+
+def _line(kind: str) -> dict[str, Any]:
+    """What identifies the current attempt."""
+    run = current_run()
+    return _stamped(
+        kind=kind,
+        schedule_id=run.schedule_id,
+        tick_ms=run.tick_ms,
+        attempt=run.attempt,
+        fencing_token=run.fencing_token,
+        idempotency_key=run.idempotency_key,
+    )
+
+
+def _stamped(**fields: Any) -> dict[str, Any]:
+    return {"pid": os.getpid(), "wall_ms": time.time_ns() / 1e6, "mono_ms": time.monotonic_ns() / 1e6, **fields}
+
+
+def _write(line: dict[str, Any]) -> None:
+    log = os.open(os.environ[EFFECTS_LOG], os.O_APPEND | os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.write(log, (json.dumps(line) + "\n").encode())
+    finally:
+        os.close(log)
+
+
+def _lines() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(os.environ[EFFECTS_LOG]).read_text().splitlines()]

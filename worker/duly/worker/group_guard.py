@@ -1,0 +1,57 @@
+"""What a work-horse started ends with its worker, however the worker ends.
+
+The kernel kills the work-horse when its worker dies, but not the processes that the task started; those are in
+the work-horse's process group, and somebody must outlive the worker to kill that group. The guard is a small
+child in a group of its own. It holds the reading end of a pipe whose only writer is the worker: end of file
+means that the worker is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+_NOBODY = b"0\n"
+
+
+def kill_group(group: int) -> None:
+    """Kill every process of the group; fine when there is none left."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class GroupGuard:
+    """Guards the process group of one work-horse at a time."""
+
+    def __init__(self) -> None:
+        """Start the guard; call before the worker has threads."""
+        read, self._write = os.pipe()
+        if os.fork() == 0:
+            os.close(self._write)
+            _guard(read)
+        os.close(read)
+
+    def watch(self, group: int) -> None:
+        """From now on this group ends with the worker."""
+        os.write(self._write, b"%d\n" % group)
+
+    def release(self) -> None:
+        """The work-horse has ended; there is no group to guard."""
+        os.write(self._write, _NOBODY)
+
+    def close(self) -> None:
+        """In a work-horse: it must not hold the pipe that speaks for its worker."""
+        os.close(self._write)
+
+
+def _guard(read: int) -> None:
+    os.setpgid(0, 0)
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, signal.SIG_IGN)
+    group = 0
+    while said := os.read(read, 4096):
+        group = int(said.split()[-1])
+    if group:
+        kill_group(group)
+    os._exit(0)
