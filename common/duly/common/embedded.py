@@ -152,8 +152,9 @@ class EmbeddedStore:
 
     def _launch(self, program: Path, port: int) -> bool:
         """Whether the server came up on this port; False when it could not have the port."""
-        owner = os.getpid()
-        with (self.data_dir / "store.log").open("ab") as log:
+        owner, log_path = os.getpid(), self.data_dir / "store.log"
+        with log_path.open("ab") as log:
+            before = log.tell()
             self._process = subprocess.Popen(
                 [program, *_options(port, self.data_dir)],
                 cwd=self.data_dir,
@@ -168,7 +169,7 @@ class EmbeddedStore:
         give_up_ms = self._clock.monotonic_ms() + START_TIMEOUT_MS
         while self._clock.monotonic_ms() < give_up_ms:
             if self._process.poll() is not None:
-                return False
+                return _blame_the_port(log_path, before)
             if _serves_as(self._process.pid, port):
                 return True
             time.sleep(_PROBE_S)
@@ -192,6 +193,17 @@ class EmbeddedStore:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         self._lock = lock
+
+
+def _blame_the_port(log_path: Path, offset: int) -> bool:
+    """False when the server ended because the port was taken; raises EmbeddedStoreError when it was something else."""
+    with log_path.open("rb") as log:
+        log.seek(offset)
+        said = log.read().decode("utf-8", "replace").splitlines()
+    if any("Address already in use" in line for line in said):
+        return False
+    last = said[-1].strip() if said else "nothing"
+    raise EmbeddedStoreError(f"the embedded store ended while it started; it said: {last} (see {log_path})")
 
 
 def _options(port: int, data_dir: Path) -> list[str]:

@@ -16,7 +16,7 @@ from duly.common.clock import Clock, SystemClock
 from duly.common.process.parent import die_with_parent
 
 # -P: a module in the working directory must not stand in for one of ours.
-DULY = (sys.executable, "-P", "-m", "duly.common.cli")
+DULY = (sys.executable, "-P", "-c", "from duly.common.cli import main; main()")
 """The command line of this very installation."""
 _POLL_S = 0.02
 

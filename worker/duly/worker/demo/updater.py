@@ -139,7 +139,8 @@ def summary(details: Any) -> str:
     """One short line: ``README.md +2 -0``, or ``no change in 14 files``."""
     changes = details["changes"]
     if not changes:
-        return f"no change in {details['files']} files"
+        files = details["files"]
+        return f"no change in {files} file{'' if files == 1 else 's'}"
     shown = [f"{name} +{added} -{removed}" for name, (added, removed) in list(changes.items())[:5]]
     return ", ".join(shown) + (f" and {len(changes) - 5} more" if len(changes) > 5 else "")
 
