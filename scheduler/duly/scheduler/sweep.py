@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
-TICKS_PER_CALL = 200
+TICKS_PER_CALL = 100
 """Ticks in one script call: some milliseconds of Redis, never more."""
 TICKS_PER_SCHEDULE = 100
 """Ticks of one schedule in one step, so that a long backfill leaves room for the others."""

@@ -49,6 +49,7 @@ watch(o, next_look_ms(looks))
 if in_queue(job_id, queue) then
   return { 'queued' }
 end
+redis.call('DEL', RQ_JOB .. job_id)
 push_job(job_id, queue, { data = data, meta = meta, description = description }, shared_fields)
 redis.call('HSET', OCCURRENCE .. o.member, 'job_id', job_id)
 history(o, 'delivered', looks > 0 and 'job_vanished' or 'due')

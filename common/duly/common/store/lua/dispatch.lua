@@ -19,7 +19,7 @@ if redis.call('GET', DUTY) ~= duty_token then
   return { 'lost_duty' }
 end
 
-local shared = {}
+local shared, lengths = {}, {}
 local at = 0
 local function take()
   at = at + 1
@@ -67,7 +67,7 @@ local function coalesce_older(s, tick)
   end
 end
 
-local function already(s, t, o)
+local function already(s, o)
   local same = o.kind == 'scheduled' and o.incarnation == s.incarnation
     and o.idempotency_key == o.member .. ':' .. s.terms.digest
   if same then
@@ -76,29 +76,49 @@ local function already(s, t, o)
   return 'deduplicated', o.kind == 'scheduled' and 'id_conflict' or 'unique_key', o.job_id
 end
 
-local function enqueue(s, t)
-  local existing = load(s.id, t.tick)
-  if existing then
-    return already(s, t, existing)
+-- Why the tick must not be enqueued now: it is there already, the schedule is held, or an earlier one is running.
+-- Nil, and whether one is running, when it may. Mostly none of these keys exists, and one look shows it.
+local function obstacle(s, tick)
+  local occurrence = OCCURRENCE .. member(s.id, tick)
+  if redis.call('EXISTS', occurrence, HELD .. s.id, ACTIVE .. s.id, PENDING .. s.id) == 0 then
+    return nil, false
+  end
+  if redis.call('EXISTS', occurrence) == 1 then
+    return { already(s, load(s.id, tick)) }
   end
   if redis.call('EXISTS', HELD .. s.id) == 1 then
-    return 'skipped', 'quarantined'
+    return { 'skipped', 'quarantined' }
   end
-  local terms = s.terms
-  local busy = terms.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. s.id) == 1
-  if busy and (terms.overlap == 'skip' or redis.call('ZCARD', PENDING .. s.id) >= terms.buffer) then
-    return 'skipped', 'overlap'
+  local busy = s.terms.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. s.id) == 1
+  if busy and (s.terms.overlap == 'skip' or redis.call('ZCARD', PENDING .. s.id) >= s.terms.buffer) then
+    return { 'skipped', 'overlap' }
   end
-  if redis.call('LLEN', RQ_QUEUE .. terms.queue) >= tonumber(queue_limit) then
+  if s.terms.coalesces then
+    s.older_pending = true
+  end
+  return nil, busy
+end
+
+local function enqueue(s, t)
+  local found, busy = obstacle(s, t.tick)
+  if found then
+    return unpack(found)
+  end
+  local queue = s.terms.queue
+  lengths[queue] = lengths[queue] or redis.call('LLEN', RQ_QUEUE .. queue)
+  if lengths[queue] >= tonumber(queue_limit) then
     return 'failed', 'backpressure'
   end
-  local o = create(s.id, t.tick, 'scheduled', terms, s.definition_revision, s.incarnation, t.job_id, '')
+  local o = create(s.id, t.tick, 'scheduled', s.terms, {
+    revision = s.definition_revision, incarnation = s.incarnation, job_id = t.job_id,
+  })
   watch(o, next_look_ms(0))
   if not busy then
-    push_job(t.job_id, terms.queue, t, shared[terms.queue])
+    push_job(t.job_id, queue, t, shared[queue])
+    lengths[queue] = lengths[queue] + 1
   end
   s.last_tick = math.max(s.last_tick, tonumber(t.tick))
-  if terms.coalesces then
+  if s.older_pending then
     coalesce_older(s, t.tick)
   end
   return 'enqueued', 'accepted', t.job_id

@@ -29,7 +29,9 @@ end
 if redis.call('EXISTS', OCCURRENCE .. member(schedule_id, tick_ms)) == 1 then
   return { 'again' }
 end
-local o = create(schedule_id, tick_ms, 'manual', terms, s[4], s[5], job_id, manual_key)
+local o = create(schedule_id, tick_ms, 'manual', terms, {
+  revision = s[4], incarnation = s[5], job_id = job_id, manual_key = manual_key,
+})
 watch(o, next_look_ms(0))
 redis.call('SET', manual_key, tick_ms)
 if not blocked(o) then

@@ -1,12 +1,17 @@
 -- A new occurrence in PENDING, on the terms of the definition it is enqueued with (`terms` in the schedule's hash).
 
-local function create(id, tick, kind, terms, revision, incarnation, job_id, manual_key)
+local function create(id, tick, kind, terms, own)
   local fields = terms.fields
-  redis.call('HSET', OCCURRENCE .. member(id, tick), 'state', 'PENDING', 'kind', kind, 'attempt', '0', 'looks', '0',
-    'prior_outcome', 'NONE', 'enqueued_ms', int(NOW), 'revision', revision, 'incarnation', incarnation, 'job_id',
-    job_id, 'idempotency_key', member(id, tick) .. ':' .. terms.digest, 'manual_key', manual_key, unpack(fields))
+  local key = OCCURRENCE .. member(id, tick)
+  local idempotency_key = member(id, tick) .. ':' .. terms.digest
+  redis.call('HSET', key, 'state', 'PENDING', 'kind', kind, 'attempt', '0', 'looks', '0', 'prior_outcome', 'NONE',
+    'enqueued_ms', int(NOW), 'revision', own.revision, 'incarnation', own.incarnation, 'job_id', own.job_id,
+    'idempotency_key', idempotency_key, 'manual_key', own.manual_key or '', unpack(fields))
   redis.call('ZADD', PENDING .. id, tick, tick)
-  local o = load(id, tick)
+  local o = { id = id, tick = tick, member = member(id, tick), state = 'PENDING', kind = kind, attempt = '0' }
+  for at = 1, #fields, 2 do
+    o[fields[at]] = fields[at + 1]
+  end
   history(o, 'enqueued', kind)
   return o
 end

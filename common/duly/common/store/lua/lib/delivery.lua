@@ -1,12 +1,16 @@
 -- RQ's side of an occurrence: the job that says "look here". Written as RQ's own enqueue does: queue name, job
 -- hash, then the entry.
 
+local known_queues = {}
+
 -- `own`: what differs from job to job; `shared`: names and values that all jobs of the queue have.
 local function push_job(job_id, queue, own, shared_fields)
-  redis.call('SADD', RQ_QUEUES, RQ_QUEUE .. queue)
+  if not known_queues[queue] then
+    redis.call('SADD', RQ_QUEUES, RQ_QUEUE .. queue)
+    known_queues[queue] = true
+  end
   redis.call('HSET', RQ_JOB .. job_id, 'data', own.data, 'meta', own.meta, 'description', own.description,
     unpack(shared_fields))
-  redis.call('PERSIST', RQ_JOB .. job_id)
   redis.call('RPUSH', RQ_QUEUE .. queue, job_id)
 end
 
