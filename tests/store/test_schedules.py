@@ -16,7 +16,7 @@ from duly.common.identity import Occurrence
 from duly.common.records.schedule import ScheduleState
 from duly.common.settings import Settings
 from duly.common.store import Store
-from duly.common.store.schedules import UnusableSchedule
+from duly.common.store.schedule_reader import UnusableSchedule
 from tests.store.conftest import Bench, definition
 
 START = 1_767_225_600_000

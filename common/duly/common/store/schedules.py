@@ -7,27 +7,23 @@ RevisionConflict is raised.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from duly.common.errors import DulyError, InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
-from duly.common.identity import check_schedule_id
-from duly.common.records.definition import ScheduleDefinition, define
+from duly.common.errors import InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
+from duly.common.records.definition import ScheduleDefinition
+from duly.common.records.edit import changed_definition, timing_changed
 from duly.common.records.line import MAX_NOTE, check_line
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import carry
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
+from duly.common.store.schedule_reader import ScheduleReader, UnusableSchedule
 from duly.common.store.scripts import Scripts, Value
 from duly.common.store.sweeping import terms
 from duly.common.timetable import TickRange, Timetable
 
-log = logging.getLogger(__name__)
-
-MODEL_FIELDS = ("missed_run_policy", "jitter_window_ms", "lease_ttl_ms", "retry_budget", "backoff")
-TIMING_FIELDS = ("spec", "start_at", "end_at")
 _ATTEMPTS = 10
 
 
@@ -46,44 +42,12 @@ class Edit:
     dropped: TickRange | None = None
 
 
-class ScheduleStore:
-    """All schedules of one fleet. Every method raises StoreUnavailable when Redis cannot serve."""
+class ScheduleStore(ScheduleReader):
+    """Every change to the schedules of one fleet. Every method raises StoreUnavailable when Redis cannot serve."""
 
     def __init__(self, client: Client, keys: Keys, scripts: Scripts) -> None:
-        self._client = client
-        self._keys = keys
+        super().__init__(client, keys)
         self._scripts = scripts
-
-    def now_ms(self) -> int:
-        """The store's clock, in epoch milliseconds."""
-        with translated():
-            seconds, micros = self._client.time()
-        return int(seconds) * 1000 + int(micros) // 1000
-
-    def get(self, schedule_id: str) -> ScheduleRecord:
-        """The schedule as it stands; raises ScheduleNotFound."""
-        check_schedule_id(schedule_id)
-        found = self._read([schedule_id])
-        if not found:
-            raise ScheduleNotFound(schedule_id)
-        return found[0]
-
-    def exists(self, schedule_id: str) -> bool:
-        with translated():
-            return bool(self._client.exists(self._keys.schedule(schedule_id)))
-
-    def page(self, limit: int, after: str = "") -> tuple[list[ScheduleRecord], str | None]:
-        """Up to ``limit`` schedules in order of their ids, from the first id after ``after``.
-
-        The second value is the ``after`` of the next page, or None at the end. Stays right while schedules come
-        and go.
-        """
-        start = f"({after}" if after else "-"
-        with translated():
-            ids = self._client.zrange(self._keys.schedules, start, "+", bylex=True, offset=0, num=limit + 1)
-        more = len(ids) > limit
-        ids = ids[:limit]
-        return self._usable(ids), ids[-1] if more else None
 
     def add(
         self, definition: ScheduleDefinition, *, paused: str | None = None, until_ms: int | None = None
@@ -123,7 +87,7 @@ class ScheduleStore:
         def attempt() -> list[Any]:
             nonlocal edit
             record = self._at_revision(schedule_id, revision)
-            definition = changed_definition(record, changes)
+            definition = changed_definition(record.definition, changes)
             edit, arguments = self._plan_edit(record, definition)
             return self._call("update_schedule", definition=definition.to_json(), terms=terms(definition), **arguments)
 
@@ -134,7 +98,7 @@ class ScheduleStore:
     def preview_update(self, schedule_id: str, changes: Mapping[str, Any]) -> Edit:
         """What `update` would do now, without doing it; ``record`` is the schedule as it would stand."""
         record = self.get(schedule_id)
-        definition = changed_definition(record, changes)
+        definition = changed_definition(record.definition, changes)
         edit, _ = self._plan_edit(record, definition)
         return replace(edit, record=replace(record, definition=definition, next_run_ms=edit.next_run_ms))
 
@@ -216,13 +180,6 @@ class ScheduleStore:
             return None
         return TickRange(sum(each.count for each in found), found[0].first_ms, found[-1].last_ms)
 
-    def definitions(self, schedule_ids: list[str]) -> list[tuple[str, str] | None]:
-        """For each id its definition's revision and JSON text, in one round trip; None where there is none."""
-        with translated(), self._client.pipeline(transaction=False) as pipe:
-            for schedule_id in schedule_ids:
-                pipe.hmget(self._keys.schedule(schedule_id), "definition_revision", "definition")
-            return [(row[0], row[1]) if row[1] else None for row in pipe.execute()]
-
     def _plan_edit(self, record: ScheduleRecord, definition: ScheduleDefinition) -> tuple[Edit, dict[str, Value]]:
         old, timing_kept = record.definition, not timing_changed(record.definition, definition)
         if timing_kept:
@@ -268,28 +225,6 @@ class ScheduleStore:
             raise RevisionConflict(schedule_id)
         return record
 
-    def _read(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
-        if not schedule_ids:
-            return []
-        with translated(), self._client.pipeline(transaction=True) as pipe:
-            for schedule_id in schedule_ids:
-                pipe.hgetall(self._keys.schedule(schedule_id))
-                pipe.zcard(self._keys.held(schedule_id))
-            rows = pipe.execute()
-        return [
-            _record(schedule_id, rows[2 * n], rows[2 * n + 1])
-            for n, schedule_id in enumerate(schedule_ids)
-            if rows[2 * n]
-        ]
-
-    def _usable(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
-        """The schedules that can be used; one that cannot is named in the log and hides none of the others."""
-        try:
-            return self._read(schedule_ids)
-        except UnusableSchedule as error:
-            log.warning("%s", error, extra={"action": "unusable_schedule"})
-            return self._usable([each for each in schedule_ids if each != error.seen["schedule_id"]])
-
     def _call(self, name: str, **arguments: Value) -> list[Any]:
         with translated():
             return self._scripts.call(name, **arguments)
@@ -309,57 +244,6 @@ class ScheduleStore:
             raise ScheduleNotFound(schedule_id)
         if word == "changed":
             raise RevisionConflict(schedule_id)
-
-
-class UnusableSchedule(DulyError):
-    """What is stored under this id is no definition that this version can use."""
-
-    code = "unusable_schedule"
-
-    def __init__(self, schedule_id: str, fields: Mapping[str, str], reason: str) -> None:
-        super().__init__(
-            f"schedule '{schedule_id}' is stored in a form that cannot be used ({reason}); "
-            f"'duly schedule delete {schedule_id}' removes it"
-        )
-        self.seen: dict[str, Value] = {
-            "schedule_id": schedule_id,
-            "revision": fields.get("revision", ""),
-            "next_run_ms": fields.get("next_run_ms", ""),
-            "carry": fields.get("carry", ""),
-        }
-
-
-def _record(schedule_id: str, fields: Mapping[str, str], held: int) -> ScheduleRecord:
-    try:
-        return ScheduleRecord.from_hash(fields, held)
-    except (DulyError, KeyError, ValueError) as error:
-        reason = str(error) if isinstance(error, DulyError) else "a field is missing or no number"
-        raise UnusableSchedule(schedule_id, fields, reason) from error
-
-
-def timing_changed(old: ScheduleDefinition, new: ScheduleDefinition) -> bool:
-    """Whether an edit restarts the schedule from the first tick after it."""
-    return any(getattr(old, name) != getattr(new, name) for name in TIMING_FIELDS)
-
-
-def changed_definition(record: ScheduleRecord, changes: Mapping[str, Any]) -> ScheduleDefinition:
-    """The definition after ``changes``; raises InvalidField, also when the model changes and is not restated."""
-    if "schedule_id" in changes and changes["schedule_id"] != record.schedule_id:
-        raise InvalidField("schedule_id", "cannot be changed; delete the schedule and add it anew")
-    fields = {**record.definition.model_dump(mode="json"), **changes}
-    if changes.get("missed_run_policy", "backfill") != "backfill" and "backfill_limit" not in changes:
-        fields["backfill_limit"] = None
-    definition = define(fields)
-    old_type, new_type = record.definition.expression.schedule_type, definition.expression.schedule_type
-    if old_type != new_type:
-        silent = [name for name in MODEL_FIELDS if name not in changes]
-        if silent:
-            raise InvalidField(
-                silent[0],
-                f"must be stated again when a schedule turns from {old_type} to {new_type}"
-                + (f" (so must {', '.join(silent[1:])})" if silent[1:] else ""),
-            )
-    return definition
 
 
 def _due_range(timetable: Timetable, next_run_ms: int | None, now_ms: int) -> TickRange | None:

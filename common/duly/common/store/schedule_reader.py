@@ -1,0 +1,108 @@
+"""Reading schedules: one by id, all in pages, and their definitions for the sweep."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from duly.common.errors import DulyError, ScheduleNotFound
+from duly.common.identity import check_schedule_id
+from duly.common.records.schedule import ScheduleRecord
+from duly.common.store.connection import Client, translated
+from duly.common.store.keys import Keys
+
+log = logging.getLogger(__name__)
+
+
+class ScheduleReader:
+    """All schedules of one fleet. Every method raises StoreUnavailable when Redis cannot serve."""
+
+    def __init__(self, client: Client, keys: Keys) -> None:
+        self._client = client
+        self._keys = keys
+
+    def now_ms(self) -> int:
+        """The store's clock, in epoch milliseconds."""
+        with translated():
+            seconds, micros = self._client.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def get(self, schedule_id: str) -> ScheduleRecord:
+        """The schedule as it stands; raises ScheduleNotFound."""
+        check_schedule_id(schedule_id)
+        found = self._read([schedule_id])
+        if not found:
+            raise ScheduleNotFound(schedule_id)
+        return found[0]
+
+    def exists(self, schedule_id: str) -> bool:
+        with translated():
+            return bool(self._client.exists(self._keys.schedule(schedule_id)))
+
+    def page(self, limit: int, after: str = "") -> tuple[list[ScheduleRecord], str | None]:
+        """Up to ``limit`` schedules in order of their ids, from the first id after ``after``.
+
+        The second value is the ``after`` of the next page, or None at the end. Stays right while schedules come
+        and go.
+        """
+        start = f"({after}" if after else "-"
+        with translated():
+            ids = self._client.zrange(self._keys.schedules, start, "+", bylex=True, offset=0, num=limit + 1)
+        more = len(ids) > limit
+        ids = ids[:limit]
+        return self._usable(ids), ids[-1] if more else None
+
+    def definitions(self, schedule_ids: list[str]) -> list[tuple[str, str] | None]:
+        """For each id its definition's revision and JSON text, in one round trip; None where there is none."""
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            for schedule_id in schedule_ids:
+                pipe.hmget(self._keys.schedule(schedule_id), "definition_revision", "definition")
+            return [(row[0], row[1]) if row[1] else None for row in pipe.execute()]
+
+    def _read(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
+        if not schedule_ids:
+            return []
+        with translated(), self._client.pipeline(transaction=True) as pipe:
+            for schedule_id in schedule_ids:
+                pipe.hgetall(self._keys.schedule(schedule_id))
+                pipe.zcard(self._keys.held(schedule_id))
+            rows = pipe.execute()
+        return [
+            _record(schedule_id, rows[2 * n], rows[2 * n + 1])
+            for n, schedule_id in enumerate(schedule_ids)
+            if rows[2 * n]
+        ]
+
+    def _usable(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
+        """The schedules that can be used; one that cannot is named in the log and hides none of the others."""
+        try:
+            return self._read(schedule_ids)
+        except UnusableSchedule as error:
+            log.warning("%s", error, extra={"action": "unusable_schedule"})
+            return self._usable([each for each in schedule_ids if each != error.seen["schedule_id"]])
+
+
+class UnusableSchedule(DulyError):
+    """What is stored under this id is no definition that this version can use."""
+
+    code = "unusable_schedule"
+
+    def __init__(self, schedule_id: str, fields: Mapping[str, str], reason: str) -> None:
+        super().__init__(
+            f"schedule '{schedule_id}' is stored in a form that cannot be used ({reason}); "
+            f"'duly schedule delete {schedule_id}' removes it"
+        )
+        self.seen = {
+            "schedule_id": schedule_id,
+            "revision": fields.get("revision", ""),
+            "next_run_ms": fields.get("next_run_ms", ""),
+            "carry": fields.get("carry", ""),
+        }
+
+
+def _record(schedule_id: str, fields: Mapping[str, str], held: int) -> ScheduleRecord:
+    try:
+        return ScheduleRecord.from_hash(fields, held)
+    except (DulyError, KeyError, ValueError) as error:
+        reason = str(error) if isinstance(error, DulyError) else "a field is missing or no number"
+        raise UnusableSchedule(schedule_id, fields, reason) from error
