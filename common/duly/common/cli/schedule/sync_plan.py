@@ -9,9 +9,9 @@ from typing import Any
 
 from duly.common.cli.schedule.drawing import changed_fields
 from duly.common.cli.schedule.schedule_file import Entry
+from duly.common.records.edit import MODEL_FIELDS
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import Store
-from duly.common.store.schedules import MODEL_FIELDS
 
 PAGE = 200
 
