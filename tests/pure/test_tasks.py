@@ -89,3 +89,15 @@ def test_a_module_in_the_working_directory_is_found(tmp_path: Any, monkeypatch: 
 def test_registering_needs_no_store() -> None:
     registered: Callable[[], int] = task("a")(lambda: 7)
     assert registered() == 7
+
+
+def test_a_generator_is_refused_since_calling_it_would_run_nothing() -> None:
+    def generator() -> Any:
+        yield 1
+
+    async def stream() -> Any:
+        yield 1
+
+    for function in (generator, stream):
+        with pytest.raises(InvalidField, match="generator"):
+            task("a")(function)

@@ -8,6 +8,8 @@ from duly.common.errors import OccurrenceNotFound
 from duly.common.identity import Occurrence, new_token
 from duly.common.records.occurrence import Effects, OccurrenceState
 from duly.common.store.attempts import Claim, Ending
+from duly.scheduler.hooks import EnqueueContext
+from tests.conftest import Backend
 from tests.store.conftest import Bench
 
 
@@ -264,10 +266,10 @@ def test_a_parent_reports_the_death_of_the_owner_it_saw_end_and_of_nobody_else(b
     bench.add(spec="@every:1000")
     occurrence = bench.due()
     lease = bench.running(occurrence)
-    assert bench.store.attempts.report_death(occurrence, "w@2", "worker_died") is Ending.LOST
+    assert bench.store.attempts.report_death("docs", "w@2", "worker_died") is Ending.LOST
     assert bench.store.attempts.renew(lease)
-    assert bench.store.attempts.report_death(occurrence, "w@1", "worker_died") is Ending.HELD
-    assert bench.store.attempts.report_death(occurrence, "w@1", "worker_died") is Ending.LOST
+    assert bench.store.attempts.report_death("docs", "w@1", "worker_died") is Ending.HELD
+    assert bench.store.attempts.report_death("docs", "w@1", "worker_died") is Ending.LOST
 
 
 def test_a_queued_tick_gives_way_at_claim_to_a_newer_one_that_is_due(fake_bench: Bench) -> None:
@@ -405,3 +407,62 @@ def test_a_probe_s_word_makes_a_success_and_a_doubt_makes_a_hold(bench: Bench) -
     assert bench.store.attempts.hold(bench.lease(doubtful), "outcome_unknown") is Ending.HELD
     assert bench.record(committed).state == "SUCCEEDED"
     assert bench.held() == [(str(doubtful), "outcome_unknown")]
+
+
+def test_the_death_of_a_work_horse_that_took_the_newer_tick_is_reported_too(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    older, newer = fake_bench.due(), fake_bench.due()
+    assert fake_bench.acquire(older).newer_tick_ms == newer.tick_ms
+    fake_bench.running(newer)
+    assert fake_bench.store.attempts.report_death("docs", "w@1", "worker_died") is Ending.HELD
+    assert fake_bench.record(newer).state == "HELD"
+
+
+def test_a_failure_does_not_make_an_earlier_unknown_outcome_known(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", retry_budget=2, backoff={"base_ms": 0})
+    occurrence = fake_bench.due()
+    fake_bench.running(occurrence, effects=Effects.IDEMPOTENT)
+    fake_bench.expire(occurrence)
+    fake_bench.sweep()
+    lease = fake_bench.running(occurrence, 2, Effects.IDEMPOTENT)
+    fake_bench.store.attempts.fail(lease, "ValueError")
+    record = fake_bench.record(occurrence)
+    assert (record.state, record.prior_outcome) == ("HELD", "UNKNOWN")
+
+
+def test_a_probe_that_was_asked_makes_the_past_of_a_guarded_task_known(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", retry_budget=3, backoff={"base_ms": 0})
+    occurrence = fake_bench.due()
+    fake_bench.running(occurrence, effects=Effects.GUARDED)
+    fake_bench.expire(occurrence)
+    fake_bench.sweep()
+    fake_bench.store.attempts.fail(fake_bench.running(occurrence, 2, Effects.GUARDED), "ValueError")
+    assert fake_bench.record(occurrence).prior_outcome == "NO_COMMITTED_RESULT"
+
+
+def test_deleting_a_schedule_does_not_close_an_unknown_outcome(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000")
+    occurrence = fake_bench.due()
+    fake_bench.running(occurrence, effects=Effects.GUARDED)
+    fake_bench.expire(occurrence)
+    fake_bench.sweep()
+    fake_bench.store.schedules.delete("docs")
+    fake_bench.pass_time(5_000)
+    fake_bench.sweep()
+    assert fake_bench.held() == [(str(occurrence), "outcome_unknown")]
+
+
+def test_a_queued_tick_does_not_give_way_to_one_that_cannot_be_enqueued(fake: Backend) -> None:
+    failing = False
+
+    def hook(_context: EnqueueContext) -> None:
+        if failing:
+            raise ValueError
+
+    bench = Bench(fake, fake.store(), hooks=[hook])
+    bench.add(spec="@every:60000")
+    occurrence = bench.due()
+    failing = True
+    bench.pass_time(60_000)
+    bench.sweep()
+    assert bench.acquire(occurrence).claim is Claim.ACQUIRED

@@ -7,12 +7,15 @@ import zlib
 from typing import Any
 
 import pytest
+import redis
 from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 
+from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
-from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder
+from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder, WatchedOccurrence
+from duly.scheduler import sweep
 from duly.scheduler.hooks import EnqueueContext
 from duly.scheduler.sweep import Sweeper
 from tests.conftest import Backend
@@ -40,8 +43,6 @@ def test_nothing_is_dispatched_before_its_time(fake_bench: Bench) -> None:
 
 
 def test_the_job_is_what_rq_itself_would_have_written(valkey: Backend) -> None:
-    import redis
-
     bench = Bench(valkey, valkey.store())
     bench.add()
     occurrence = bench.due()
@@ -62,7 +63,6 @@ def test_the_job_is_what_rq_itself_would_have_written(valkey: Backend) -> None:
 
 
 def test_rq_finds_the_queue(valkey: Backend) -> None:
-    import redis
     from rq import Queue
 
     bench = Bench(valkey, valkey.store())
@@ -435,3 +435,111 @@ def test_an_occurrence_that_the_store_cannot_handle_keeps_nobody_from_their_turn
     bench.backend.client.set(bench.store.keys.runs("broken"), "no stream")
     bench.sweeper.sweep_once(bench.token)
     assert bench.record(second).state == "HELD"
+
+
+def test_the_record_of_what_a_large_backfill_dropped_outlives_its_own_records(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=300)
+    fake_bench.pass_time(50_000)
+    fake_bench.sweep()
+    dropped = [e for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
+    assert [(e.count, e.first_tick_ms, e.last_tick_ms) for e in dropped] == [(200, START + 100, START + 20_000)]
+    assert len(fake_bench.queue()) == 300
+
+
+def test_a_backfill_in_parts_is_not_cut_by_its_own_first_tick_running(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
+    fake_bench.pass_time(15_000)
+    fake_bench.sweeper.sweep_once(fake_bench.token)
+    fake_bench.running(Occurrence("docs", START + 100))
+    fake_bench.sweep()
+    assert {reason for _, _, reason in fake_bench.events()} == {"accepted"}
+    assert fake_bench.backend.client.zcard(fake_bench.store.keys.pending("docs")) == 149
+
+
+def test_what_a_backfill_in_parts_dropped_is_recorded_also_when_it_is_deleted_midway(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
+    fake_bench.pass_time(20_000)
+    fake_bench.sweeper.sweep_once(fake_bench.token)
+    fake_bench.store.schedules.delete("docs")
+    dropped = [e.count for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
+    assert sorted(dropped) == [50, 100]
+
+
+def test_what_carried_ticks_drop_is_recorded_once_however_often_they_fail(fake: Backend) -> None:
+    bench = Bench(fake, fake.store(queue_limit=1))
+    bench.add()
+    bench.pass_time(1_050)
+    bench.store.schedules.update("docs", {"spec": "@every:200"})
+    fake.client.rpush("rq:queue:default", "x")
+    for _ in range(5):
+        bench.sweep()
+        bench.pass_time(70_000)
+    [failed] = bench.store.trails.events("docs", 100)[0]
+    assert (failed.reason, failed.count) == ("backpressure", 5)
+    fake.client.delete("rq:queue:default")
+    bench.sweep()
+    assert [e.count for e in bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"][-1] == 9
+
+
+def test_a_tick_that_newer_zone_data_took_away_is_passed_over_without_a_busy_loop(fake_bench: Bench) -> None:
+    record = fake_bench.add(spec="0 * * * *")
+    wrong = (record.next_run_ms or 0) - 1_800_000
+    fake_bench.backend.client.hset(fake_bench.store.keys.schedule("docs"), "next_run_ms", wrong)
+    fake_bench.backend.client.zadd(fake_bench.store.keys.due, {"docs": wrong})
+    fake_bench.until(wrong + 1)
+    assert fake_bench.sweep().upcoming_ms == record.next_run_ms
+    assert fake_bench.store.schedules.get("docs").next_run_ms == record.next_run_ms
+
+
+def test_the_backlog_of_a_task_that_no_worker_has_is_bounded(fake: Backend) -> None:
+    bench = Bench(fake, fake.store(queue_limit=5))
+    bench.add(missed_run_policy="backfill", backfill_limit=10)
+    for _ in range(60):
+        bench.pass_time(100)
+        bench.sweep()
+        fake.client.delete("rq:queue:default")
+    assert fake.client.zcard(bench.store.keys.pending("docs")) == 5
+    assert bench.events()[0][1:] == ("failed", "backpressure")
+
+
+def test_a_full_cache_of_definitions_makes_no_schedule_invalid(
+    fake_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "CACHED_DEFINITIONS", 2)
+    for n in range(5):
+        fake_bench.add(schedule_id=f"s{n}")
+    fake_bench.pass_time(100)
+    fake_bench.sweep()
+    assert {fake_bench.events(f"s{n}")[0][1] for n in range(5)} == {"enqueued"}
+
+
+def test_schedules_whose_pause_cannot_end_starve_nobody(fake_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "PAGE", 2)
+    for schedule_id in ("bad1", "bad2"):
+        fake_bench.add(schedule_id=schedule_id, spec="@every:60000")
+        fake_bench.store.schedules.pause(schedule_id, "why", START + 1_000)
+        fake_bench.backend.client.hset(fake_bench.store.keys.schedule(schedule_id), "definition", "{}")
+    fake_bench.add(schedule_id="good", spec="@every:60000")
+    fake_bench.pass_time(60_000)
+    fake_bench.take_duty()
+    for _ in range(5):
+        fake_bench.sweeper.sweep_once(fake_bench.token)
+    assert fake_bench.events("good")[0][1:] == ("enqueued", "accepted")
+
+
+def test_a_refused_schedule_does_not_keep_the_sweep_busy(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=300)
+    fake_bench.pass_time(30_000)
+    fake_bench.backend.client.set(fake_bench.store.keys.runs("docs"), "no stream")
+    fake_bench.take_duty()
+    done = fake_bench.sweeper.sweep_once(fake_bench.token)
+    assert done is not None
+    assert not done.more
+
+
+@pytest.mark.parametrize("text", ["MISCONF Errors writing to the AOF file", "OOM command not allowed"])
+def test_an_error_of_the_server_as_a_whole_is_one_clear_error(fake_bench: Bench, text: str) -> None:
+    watched = WatchedOccurrence(Occurrence("docs", 1), 0, "default")
+    with pytest.raises(StoreUnavailable) as error:
+        fake_bench.store.sweeping._attended(watched, redis.exceptions.ResponseError(text))
+    assert text not in str(error.value)

@@ -157,3 +157,16 @@ def test_holds_are_listed_in_pages_the_longest_held_first(fake_bench: Bench) -> 
     assert [record.occurrence for record in first + second] == occurrences
     assert end is None
     assert fake_bench.store.holds.count() == 5
+
+
+def test_a_resolution_of_an_earlier_hold_does_not_resolve_a_later_one(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", retry_budget=3)
+    occurrence = held(fake_bench)
+    fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "looked at 09:00")
+    fake_bench.sweep()
+    fake_bench.store.attempts.relinquish(fake_bench.running(occurrence, 2), "timeout")
+    with pytest.raises(Refused, match="look again"):
+        fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "looked at 09:00")
+    assert fake_bench.record(occurrence).state == "HELD"
+    fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "looked at 10:00")
+    assert fake_bench.record(occurrence).state == "PENDING"

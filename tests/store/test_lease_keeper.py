@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store.attempts import Lease
 from duly.worker import lease_keeper
+from duly.worker.group_guard import _group_of, _live_processes, end_children
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper, fence_margin_ms
 
 LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, ttl_ms=600)
@@ -193,3 +195,32 @@ def test_what_the_work_started_in_its_group_dies_with_a_lost_lease(tmp_path: Any
 @pytest.mark.parametrize(("ttl_ms", "margin"), [(1_000, 100), (500, 100), (10_000, 1_000), (3_600_000, 2_000)])
 def test_the_margin_is_a_tenth_within_bounds(ttl_ms: int, margin: float) -> None:
     assert fence_margin_ms(ttl_ms) == margin
+
+
+def test_an_outcome_being_recorded_is_not_disturbed_by_a_renewal_that_finds_the_lease_gone() -> None:
+    def work() -> None:
+        with keeper(Store(lambda: False)) as kept:
+            kept.settle()
+            time.sleep(0.35)
+
+    assert end_of(work)[0] is None
+
+
+def test_children_that_the_work_left_are_ended_and_nobody_else() -> None:
+    def work() -> None:
+        os.system("sleep 30 & sleep 30 &")
+        end_children()
+        left = [pid for pid in _live_processes() if pid != os.getpid() and _group_of(pid) == os.getpid()]
+        os.kill(os.getpid(), signal.SIGTERM if left else signal.SIGUSR1)
+
+    assert end_of(work)[0] == signal.SIGUSR1
+
+
+def test_a_process_that_leads_no_group_ends_nobody() -> None:
+    bystander = subprocess.Popen(["sleep", "30"])
+    try:
+        end_children()
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()

@@ -119,9 +119,9 @@ def test_due_ticks_that_nobody_swept_survive_an_edit_with_their_own_definition(f
     assert edit.carried is not None
     assert (edit.carried.count, edit.carried.last_ms) == (3, 1_767_225_603_000)
     fake_bench.sweep()
-    assert fake_bench.events() == [
-        (1_767_225_603_000, "enqueued", "accepted"),
+    assert sorted(fake_bench.events()) == [
         (1_767_225_602_000, "skipped", "backlog_dropped"),
+        (1_767_225_603_000, "enqueued", "accepted"),
     ]
     occurrence = fake_bench.record(_occurrence(1_767_225_603_000))
     assert occurrence.task == "old.task"
@@ -383,3 +383,57 @@ def test_a_pause_needs_a_note_of_one_printable_line(bench: Bench, note: str) -> 
 def test_an_unusable_url_is_refused_before_anything_is_sent(url: str) -> None:
     with pytest.raises(InvalidField, match="--redis-url"):
         Store.connect(Settings(redis_url=url))
+
+
+def test_carried_ticks_are_settled_after_a_pause_also_when_no_tick_is_left(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:60000", end_at="2026-01-01T01:00:00Z")
+    fake_bench.pass_time(61_000)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:120000"})
+    fake_bench.store.schedules.pause("docs", "why")
+    fake_bench.pass_time(2 * 3_600_000)
+    fake_bench.store.schedules.resume("docs")
+    fake_bench.sweep()
+    assert (START + 60_000, "enqueued", "accepted") in fake_bench.events()
+    assert fake_bench.store.schedules.get("docs").carry == ""
+
+
+def test_ticks_after_the_end_of_a_pause_that_nobody_swept_follow_the_policy(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000")
+    fake_bench.store.schedules.pause("docs", "why", START + 3_600_000)
+    fake_bench.pass_time(3_660_000)
+    fake_bench.sweep()
+    assert fake_bench.events() == [(START + 3_600_000, "enqueued", "accepted")]
+
+
+def test_ticks_due_before_a_pause_are_recorded_when_the_schedule_is_deleted(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:60000")
+    fake_bench.pass_time(61_000)
+    fake_bench.store.schedules.pause("docs", "why")
+    fake_bench.store.schedules.delete("docs")
+    assert fake_bench.events() == [(START + 60_000, "skipped", "backlog_dropped")]
+
+
+def test_an_edit_does_not_release_a_jittered_tick_early(fake_bench: Bench) -> None:
+    record = fake_bench.add(spec="@every:3600000", jitter_window_ms=3_000_000)
+    tick_ms = record.next_run_ms or 0
+    release_ms = record.definition.timetable.release_ms(tick_ms)
+    fake_bench.until(tick_ms + 1)
+    fake_bench.store.schedules.update("docs", {"end_at": "2027-01-01T00:00:00Z"})
+    fake_bench.sweep()
+    assert fake_bench.events() == []
+    fake_bench.until(release_ms)
+    fake_bench.sweep()
+    assert fake_bench.events() == [(tick_ms, "enqueued", "accepted")]
+
+
+def test_many_edits_while_an_occurrence_is_held_keep_only_the_definitions_it_needs(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000")
+    fake_bench.store.attempts.relinquish(fake_bench.running(fake_bench.due()), "timeout")
+    for number in range(20):
+        fake_bench.store.schedules.update("docs", {"kwargs": {"number": number}})
+    assert fake_bench.backend.client.hlen(fake_bench.store.keys.superseded("docs")) == 1
+
+
+def test_lateness_must_leave_room_for_the_jitter(bench: Bench) -> None:
+    with pytest.raises(InvalidField, match="max_lateness_ms"):
+        bench.add(spec="@every:3600000", jitter_window_ms=5_000, max_lateness_ms=5_000)

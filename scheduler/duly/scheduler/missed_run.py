@@ -18,13 +18,14 @@ class Plan:
     """What is to be done with the due ticks of one schedule. Instants in epoch milliseconds.
 
     ``next_ms``: the tick the schedule stands at afterwards, ``due_ms``: when that one may be released; both None
-    when the schedule has no more ticks.
+    when the schedule has no more ticks. ``until_ms``: the last tick of a backlog of which a part is left for later.
     """
 
     ticks: list[TickOrder]
     dropped: TickRange | None
     next_ms: int | None
     due_ms: int | None
+    until_ms: int | None = None
 
 
 def plan(definition: ScheduleDefinition, next_run_ms: int, now_ms: int, most: int) -> Plan:
@@ -34,7 +35,9 @@ def plan(definition: ScheduleDefinition, next_run_ms: int, now_ms: int, most: in
     """
     latest_ms = definition.timetable.latest_released(now_ms, next_run_ms)
     if latest_ms is None:
-        return Plan([], None, next_run_ms, definition.timetable.release_ms(next_run_ms))
+        # Newer zone data may have taken the tick away: then it stands at the next one that there is.
+        next_ms = definition.timetable.next_after(next_run_ms - 1)
+        return Plan([], None, next_ms, None if next_ms is None else definition.timetable.release_ms(next_ms))
     return _settle(definition, next_run_ms, latest_ms, now_ms, most)
 
 
@@ -46,6 +49,12 @@ def plan_carried(definition: ScheduleDefinition, next_run_ms: int, until_ms: int
     return _settle(definition, next_run_ms, passed.last_ms, now_ms, definition.backfill_limit or 1)
 
 
+def last_release_ms(definition: ScheduleDefinition, next_run_ms: int, until_ms: int) -> int | None:
+    """When the last carried tick may be released; None when there is none."""
+    passed = definition.timetable.range_between(next_run_ms, until_ms)
+    return None if passed is None else definition.timetable.release_ms(passed.last_ms)
+
+
 def _settle(definition: ScheduleDefinition, first_ms: int, latest_ms: int, now_ms: int, most: int) -> Plan:
     timetable = definition.timetable
     kept = [latest_ms]
@@ -55,7 +64,8 @@ def _settle(definition: ScheduleDefinition, first_ms: int, latest_ms: int, now_m
     later = kept[most:]
     next_ms = later[0] if later else timetable.next_after(latest_ms)
     due_ms = None if next_ms is None else timetable.release_ms(next_ms)
-    return Plan([_order(definition, tick_ms, now_ms) for tick_ms in kept[:most]], dropped, next_ms, due_ms)
+    ticks = [_order(definition, tick_ms, now_ms) for tick_ms in kept[:most]]
+    return Plan(ticks, dropped, next_ms, due_ms, latest_ms if later else None)
 
 
 def _order(definition: ScheduleDefinition, tick_ms: int, now_ms: int) -> TickOrder:

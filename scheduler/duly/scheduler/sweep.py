@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from duly.common.errors import DulyError, StoreRefused
+from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
 from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
 from duly.scheduler.hooks import Hooks
-from duly.scheduler.missed_run import Plan, plan, plan_carried
+from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried
 
 log = logging.getLogger(__name__)
 
@@ -20,8 +20,8 @@ PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
 TICKS_PER_CALL = 100
 """Ticks in one script call: some milliseconds of Redis, never more."""
-TICKS_PER_SCHEDULE = 100
-"""Ticks of one schedule in one step, so that a long backfill leaves room for the others."""
+TICKS_PER_SCHEDULE = 50
+"""Ticks of one schedule in one step: a long backfill leaves room for others, in a step and in its audit trail."""
 CACHED_DEFINITIONS = 100_000
 
 
@@ -54,21 +54,21 @@ class Sweeper:
         survey = self._store.sweeping.survey(token, settings.duty_ttl_ms, PAGE)
         if survey is None:
             return None
-        self._resume_expired_pauses(survey)
-        orders = list(self._orders(survey))
-        ticks, disturbed = 0, False
+        orders = [*self._end_pauses(survey), *self._orders(survey)]
+        ticks, more = 0, False
         for batch in _batches(orders):
             replies = self._dispatch(token, batch, survey.now_ms)
             if replies is None:
                 return None
             ticks += sum(len(reply.outcomes) for reply in replies)
-            disturbed |= any(reply.word == "changed" for reply in replies)
+            more |= any(_more(order, reply, survey.now_ms) for order, reply in zip(batch, replies, strict=True))
             self._report(batch, replies)
         words = self._store.sweeping.attend(token, survey.occurrences, survey.now_ms)
         if words is None:
             return None
-        full = len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE
-        more = full or disturbed or "changed" in words or any(_unfinished(order, survey.now_ms) for order in orders)
+        self._forget_definitions()
+        more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
+        more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
         return Sweep(survey.now_ms, _earliest(survey, orders), ticks, len(words), more)
 
     def _dispatch(self, token: str, orders: list[DispatchOrder], now_ms: int) -> list[DispatchReply] | None:
@@ -109,11 +109,25 @@ class Sweeper:
         self, due: DueSchedule, definition: ScheduleDefinition, definition_revision: str, plan_: Plan
     ) -> DispatchOrder:
         ticks = [self._hooks.before(definition, order) for order in plan_.ticks]
-        return DispatchOrder(due, definition, definition_revision, ticks, plan_.dropped, plan_.next_ms, plan_.due_ms)
+        return DispatchOrder(
+            due,
+            definition,
+            definition_revision,
+            ticks,
+            plan_.dropped,
+            plan_.next_ms,
+            plan_.due_ms,
+            backlog_until_ms=plan_.until_ms,
+        )
 
     def _carried_order(self, due: DueSchedule, definition: ScheduleDefinition, now_ms: int) -> DispatchOrder:
         """The oldest carried definition's ticks; the schedule itself stays where it stands."""
         first, *rest = carry.load(due.carry)
+        released_ms = last_release_ms(first.definition, first.next_run_ms, first.until_ms)
+        if released_ms is not None and released_ms > now_ms:
+            return DispatchOrder(
+                due, definition, due.definition_revision, [], None, due.next_run_ms, released_ms, due.carry
+            )
         plan_ = plan_carried(first.definition, first.next_run_ms, first.until_ms, now_ms)
         order = self._order(due, first.definition, str(first.definition_revision), plan_)
         next_due_ms = None if due.next_run_ms is None else definition.timetable.release_ms(due.next_run_ms)
@@ -145,6 +159,10 @@ class Sweeper:
                 )
                 continue
             self._definitions[due.schedule_id] = (_version(due), definition)
+            self._definitions.move_to_end(due.schedule_id)
+
+    def _forget_definitions(self) -> None:
+        """Keep the cache in bounds; only between steps, since a step needs all that it loaded."""
         while len(self._definitions) > CACHED_DEFINITIONS:
             self._definitions.popitem(last=False)
 
@@ -152,13 +170,19 @@ class Sweeper:
         version, definition = self._definitions.get(due.schedule_id, ("", None))
         return definition if version == _version(due) else None
 
-    def _resume_expired_pauses(self, survey: Survey) -> None:
+    def _end_pauses(self, survey: Survey) -> Iterator[DispatchOrder]:
+        """End the pauses that are over; an order for each schedule that cannot be, so that it waits its turn."""
         for due in survey.schedules:
-            if due.state == "paused" and due.paused_until_ms is not None and due.paused_until_ms <= survey.now_ms:
-                try:
-                    self._store.schedules.resume(due.schedule_id, revision=int(due.revision))
-                except DulyError as error:
-                    log.info("pause of %s not ended: %s", due.schedule_id, error.code, extra={"action": "resume"})
+            until_ms = due.paused_until_ms
+            if due.state != "paused" or until_ms is None or until_ms > survey.now_ms:
+                continue
+            try:
+                self._store.schedules.resume(due.schedule_id, revision=int(due.revision), ended_ms=until_ms)
+            except StoreUnavailable:
+                raise
+            except DulyError as error:
+                log.error("pause of %s not ended: %s", due.schedule_id, error.code, extra={"action": "resume"})
+                yield _invalid(due, survey.now_ms)
 
     def _report(self, orders: list[DispatchOrder], replies: list[DispatchReply]) -> None:
         for order, reply in zip(orders, replies, strict=True):
@@ -203,9 +227,10 @@ def _batches(orders: list[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
         yield batch
 
 
-def _unfinished(order: DispatchOrder, now_ms: int) -> bool:
-    """A backfill that was cut, or carried ticks of further edits."""
-    return bool(order.ticks) and order.new_due_ms is not None and order.new_due_ms <= now_ms
+def _more(order: DispatchOrder, reply: DispatchReply, now_ms: int) -> bool:
+    """Somebody was faster; or a part of a backfill, or carried ticks of further edits, are left to do now."""
+    left = order.new_due_ms is not None and order.new_due_ms <= now_ms
+    return reply.word == "changed" or (reply.word == "advanced" and bool(order.ticks) and left)
 
 
 def _earliest(survey: Survey, orders: list[DispatchOrder]) -> int | None:

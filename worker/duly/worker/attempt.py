@@ -8,6 +8,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from duly.common.clock import Clock, SystemClock
@@ -17,6 +18,7 @@ from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store
 from duly.common.store.attempts import AttemptStore, Claim, Ending, Grant, Lease
 from duly.worker.gate import PROBE_ANSWERS, Verdict, decide
+from duly.worker.group_guard import end_children
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
 from duly.worker.run import OutcomeUnknown, as_current, run_of
 from duly.worker.tasks import Task, find_task
@@ -91,27 +93,32 @@ class Attempter:
         self, task: Task, lease: Lease, idempotency_key: str, definition: ScheduleDefinition, keeper: LeaseKeeper
     ) -> str:
         run = run_of(lease, idempotency_key, definition.timeout_ms, self._attempts)
-        ending: Callable[[], Ending]
         try:
             keeper.start_timeout(definition.timeout_ms)
             with as_current(run):
                 _call(task.function, definition.args, definition.kwargs)
             keeper.stop_timeout()
-            ending = lambda: self._attempts.complete(lease, run.result_ref)  # noqa: E731 - one of four outcomes
-        except AttemptTimedOut:
+        except BaseException as error:  # noqa: BLE001 - whatever ends the work, its outcome is recorded
             keeper.stop_timeout()
-            ending = lambda: self._attempts.relinquish(lease, "timeout")  # noqa: E731
-        except OutcomeUnknown:
-            keeper.stop_timeout()
-            ending = lambda: self._attempts.relinquish(lease, "outcome_unknown")  # noqa: E731
-        except Exception as error:  # noqa: BLE001 - whatever the work raises is its failure, not ours
-            keeper.stop_timeout()
-            name = type(error).__name__
-            _log_failure(lease, error)
-            ending = lambda: self._attempts.fail(lease, name)  # noqa: E731
+            # What the work started must not act on beside the next attempt, or behind a hold.
+            end_children()
+            ending = self._unsuccessful(lease, error)
+        else:
+            ending = partial(self._attempts.complete, lease, run.result_ref)
+        keeper.settle()
         result = self._until_known(keeper, ending)
         log.info("%s attempt %d: %s", lease.occurrence, lease.attempt, result.value, extra={"action": "ended"})
         return result.value
+
+    def _unsuccessful(self, lease: Lease, error: BaseException) -> Callable[[], Ending]:
+        """How to record an attempt that an exception ended. Only an Exception says that nothing was done."""
+        if isinstance(error, AttemptTimedOut):
+            return partial(self._attempts.relinquish, lease, "timeout")
+        if isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
+            log.error("%s ended by %s", lease.occurrence, type(error).__name__, extra={"action": "outcome_unknown"})
+            return partial(self._attempts.relinquish, lease, "outcome_unknown")
+        _log_failure(lease, error)
+        return partial(self._attempts.fail, lease, type(error).__name__)
 
     @staticmethod
     def _until_known(keeper: LeaseKeeper, ask: Callable[[], _Answer]) -> _Answer:

@@ -49,6 +49,8 @@ class LeaseKeeper:
         self._proven_until_ms = asked_ms + lease.ttl_ms - fence_margin_ms(lease.ttl_ms)
         self._deadline_ms: float | None = None
         self._timeout_raised = False
+        self._settling = False
+        self._timeout_lock = threading.Lock()
         self._changed = threading.Event()
         self._ended = False
         self._thread = threading.Thread(target=self._keep, name="lease-keeper", daemon=True)
@@ -74,14 +76,20 @@ class LeaseKeeper:
 
     def start_timeout(self, timeout_ms: float) -> None:
         """From now on, raise AttemptTimedOut in the main thread when ``timeout_ms`` have passed."""
-        self._deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        self._timeout_raised = False
+        with self._timeout_lock:
+            self._deadline_ms = self._clock.monotonic_ms() + timeout_ms
+            self._timeout_raised = False
         self._changed.set()
 
     def stop_timeout(self) -> None:
         """The work has ended; its outcome is being recorded, and no time-out may interrupt that."""
-        self._deadline_ms = None
+        with self._timeout_lock:
+            self._deadline_ms = None
         self._changed.set()
+
+    def settle(self) -> None:
+        """From here on the outcome is recorded, which ends the lease: a renewal that finds it gone is no alarm."""
+        self._settling = True
 
     def _on_timeout(self, _number: int, _frame: FrameType | None) -> None:
         if self._deadline_ms is not None:
@@ -99,8 +107,8 @@ class LeaseKeeper:
             now_ms = self._clock.monotonic_ms()
             if now_ms >= renew_at_ms:
                 renew_at_ms = now_ms + (self._lease.ttl_ms / 3 if self._renew(now_ms) else _TRY_AGAIN_MS)
-            self._watch_timeout(now_ms)
-            until_ms = renew_at_ms if self._deadline_ms is None else min(renew_at_ms, self._deadline_ms)
+            deadline_ms = self._watch_timeout(now_ms)
+            until_ms = renew_at_ms if deadline_ms is None else min(renew_at_ms, deadline_ms)
             self._changed.wait(max(until_ms - self._clock.monotonic_ms(), 1.0) / 1000)
 
     def _renew(self, asked_ms: float) -> bool:
@@ -108,6 +116,8 @@ class LeaseKeeper:
             renewed = self._attempts.renew(self._lease)
         except StoreUnavailable:
             return False  # nothing is known: try again until the kernel's timer decides
+        if not renewed and self._settling:
+            return False
         if not renewed:
             log.error("%s: lease lost; stopping at once", self._lease.occurrence, extra={"action": "lease_lost"})
             end_process_group()
@@ -115,18 +125,23 @@ class LeaseKeeper:
         self._arm()
         return True
 
-    def _watch_timeout(self, now_ms: float) -> None:
-        if self._deadline_ms is None or now_ms < self._deadline_ms:
-            return
-        if not self._timeout_raised:
-            self._timeout_raised = True
-            self._deadline_ms = now_ms + TIMEOUT_GRACE_MS
-            signal.pthread_kill(self._main_thread, TIMEOUT_SIGNAL)
-            return
+    def _watch_timeout(self, now_ms: float) -> float | None:
+        """Raise the time-out when it has come, kill after its grace; the instant to look again, or None."""
+        with self._timeout_lock:
+            if self._deadline_ms is None or now_ms < self._deadline_ms:
+                return self._deadline_ms
+            if not self._timeout_raised:
+                self._timeout_raised = True
+                self._deadline_ms = now_ms + TIMEOUT_GRACE_MS
+                signal.pthread_kill(self._main_thread, TIMEOUT_SIGNAL)
+                return self._deadline_ms
         log.error("%s: still running after its time-out; killed", self._lease.occurrence, extra={"action": "timeout"})
         end_process_group()
+        return None
 
 
 def end_process_group() -> None:
-    """Kill this work-horse and whatever it started, at once."""
-    os.killpg(0, signal.SIGKILL)
+    """Kill this work-horse and whatever it started, at once. A process that leads no group of its own dies alone."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -48,6 +48,33 @@ class SparingDeathPenalty(UnixSignalDeathPenalty):
             super().cancel_death_penalty()  # type: ignore[no-untyped-call]
 
 
+class FleetJob(Job):
+    """RQ's job, whose callbacks are on the allow-list too, whoever calls them: RQ's maintenance does, for lost jobs.
+
+    Its webhooks are never sent: a job could name any address.
+    """
+
+    allow_list: AllowList
+
+    @property
+    def success_callback(self) -> Any:
+        return super().success_callback if self._permits(self._success_callback_name) else None
+
+    @property
+    def failure_callback(self) -> Any:
+        return super().failure_callback if self._permits(self._failure_callback_name) else None
+
+    @property
+    def stopped_callback(self) -> Any:
+        return super().stopped_callback if self._permits(self._stopped_callback_name) else None
+
+    def send_webhooks(self, *_arguments: Any, **_options: Any) -> None:
+        """Nothing is sent."""
+
+    def _permits(self, name: Any) -> bool:
+        return isinstance(name, str) and self.allow_list.permits(name)
+
+
 class FleetWorker(Worker):
     """An RQ worker whose work-horses attempt occurrences, die with it, and are reported when they die."""
 
@@ -62,6 +89,7 @@ class FleetWorker(Worker):
             name=f"{name}.{new_token()[:6]}",
             connection=connect(settings.redis_url, decode=False, socket_timeout_s=SOCKET_TIMEOUT_S),
             serializer=JSONSerializer,
+            job_class=type("FleetJob", (FleetJob,), {"allow_list": allow_list}),
             worker_ttl=WORKER_TTL_S,
             job_monitoring_interval=MONITORING_INTERVAL_S,
             log_job_description=False,
@@ -166,7 +194,8 @@ class FleetWorker(Worker):
         if occurrence is None:
             return
         try:
-            ending = self._store.attempts.report_death(occurrence, _owner(self.name, pid), "worker_died")
+            owner = _owner(self.name, pid)
+            ending = self._store.attempts.report_death(occurrence.schedule_id, owner, "worker_died")
             log.warning("%s: its work-horse died: %s", occurrence, ending.value, extra={"action": "horse_died"})
         except StoreUnavailable:
             log.warning("%s: its work-horse died; its lease will expire", occurrence, extra={"action": "horse_died"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -53,6 +54,8 @@ def task(
         raise InvalidField("probe", f"task '{name}': effects='guarded' needs a probe, and nothing else takes one")
 
     def register(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise InvalidField("task", f"'{name}' is a generator, which calling does not run; write a plain function")
         known = _tasks.get(name)
         if known is not None and _origin(known.function) != _origin(function):
             raise InvalidField(

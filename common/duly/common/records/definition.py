@@ -222,6 +222,10 @@ def _check_together(definition: ScheduleDefinition) -> None:
         raise InvalidField("backfill_limit", "goes with missed_run_policy 'backfill' only")
     if definition.backoff.max_ms < definition.backoff.base_ms:
         raise InvalidField("backoff.max_ms", "must not be smaller than backoff.base_ms")
+    if definition.max_lateness_ms is not None and definition.max_lateness_ms <= definition.jitter_window_ms:
+        raise InvalidField(
+            "max_lateness_ms", "must be larger than jitter_window_ms, or jitter alone makes ticks too late"
+        )
     if definition.approval == "required":
         raise InvalidField("approval", "must be 'automatic': waiting for an approval is not supported yet")
     if definition.start_at and definition.end_at and definition.timetable.end_before_start:

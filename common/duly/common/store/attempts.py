@@ -148,11 +148,13 @@ class AttemptStore:
 
     def relinquish(self, lease: Lease, reason: str) -> Ending:
         """Give the occurrence up without an outcome: RELEASED before `begin`, RETRY or HELD after it."""
-        return self._end("relinquish", lease.occurrence, token=lease.token, owner="", reason=reason)
+        return self._end("relinquish", lease.occurrence, token=lease.token, reason=reason)
 
-    def report_death(self, occurrence: Occurrence, owner: str, reason: str) -> Ending:
+    def report_death(self, schedule_id: str, owner: str, reason: str) -> Ending:
         """The same for an owner whose process the caller has seen end; LOST when it owned nothing."""
-        return self._end("relinquish", occurrence, token="", owner=owner, reason=reason)
+        with translated():
+            reply = self._scripts.call("report_death", schedule_id=schedule_id, owner=owner, reason=reason)
+        return Ending(reply[0])
 
     def refuse(self, occurrence: Occurrence, reason: str) -> None:
         """Record that this worker cannot run the task; the occurrence stays PENDING and is delivered again."""

@@ -69,7 +69,7 @@ def translated() -> Iterator[None]:
 
 def refusal(error: redis.exceptions.RedisError) -> StoreUnavailable:
     """What an error reply means, in our words: the server as a whole, or this one request."""
-    reason = _reason(str(error))
+    reason = _reason(f"{type(error).__name__} {error}")
     return StoreUnavailable(reason) if reason else StoreRefused("Redis refused the request")
 
 
@@ -78,12 +78,12 @@ def _reason(text: str) -> str | None:
         return "this Redis is a read-only replica; point --redis-url at the primary"
     if "DB index" in text or "out of range" in text:
         return "this Redis has no database of the number in --redis-url"
-    if "OOM" in text:
+    if "OOM" in text or "OutOfMemory" in text:
         return "Redis is out of memory and refuses writes"
     if "MISCONF" in text:
         return "Redis cannot persist to disk and refuses writes"
-    if "NOPERM" in text or "NOAUTH" in text:
+    if "NOPERM" in text or "NOAUTH" in text or "NoPermission" in text:
         return "the Redis user in --redis-url may not do this"
-    if "LOADING" in text or "BUSY" in text or "MASTERDOWN" in text:
+    if "LOADING" in text or "BusyLoading" in text or "BUSY" in text or "MASTERDOWN" in text:
         return "Redis is busy and cannot serve yet"
     return None

@@ -81,6 +81,11 @@ class HoldStore:
             raise OccurrenceNotFound(occurrence.schedule_id, occurrence.tick_ms)
         if word == "not_held":
             raise Refused(f"{occurrence} is not held: it is {reply[1]}", code="not_held")
+        if word == "spent":
+            raise Refused(
+                f"{occurrence} was held again after this very resolution; look again, and give what you found now",
+                code="resolution_conflict",
+            )
         if word == "budget_spent":
             raise Refused(
                 f"{occurrence} has used its {reply[1]} attempts; allow more with --extra-attempts N",

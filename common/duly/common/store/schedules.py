@@ -117,9 +117,12 @@ class ScheduleStore(ScheduleReader):
         self._raise_for(self._until_settled(attempt)[0], schedule_id)
         return self.get(schedule_id)
 
-    def resume(self, schedule_id: str, catch_up: str = "none", *, revision: int | None = None) -> Edit:
+    def resume(
+        self, schedule_id: str, catch_up: str = "none", *, revision: int | None = None, ended_ms: int | None = None
+    ) -> Edit:
         """End a pause. ``catch_up``: ``none`` starts at the next tick, ``latest`` also runs the latest missed one.
 
+        ``ended_ms``: when the pause ended by itself; ticks from then on are due and follow the missed-run policy.
         The ticks passed over are recorded as one audit record. Raises Refused when the schedule is not paused.
         """
         if catch_up not in {"none", "latest"}:
@@ -129,7 +132,7 @@ class ScheduleStore(ScheduleReader):
         def attempt() -> list[Any]:
             nonlocal edit
             record = self._at_revision(schedule_id, revision)
-            now_ms = self.now_ms()
+            now_ms = self.now_ms() if ended_ms is None else ended_ms - 1
             timetable = record.definition.timetable
             missed = _due_range(timetable, record.next_run_ms, now_ms)
             next_ms = timetable.next_after(now_ms)
@@ -140,9 +143,9 @@ class ScheduleStore(ScheduleReader):
             edit = Edit(record, record.next_run_ms, next_ms, dropped=dropped)
             return self._call(
                 "resume_schedule",
-                catch_up=catch_up,
+                may_be_due=int(catch_up == "latest" or ended_ms is not None),
                 new_next_ms=_text(next_ms),
-                new_due_ms=_release(timetable, next_ms),
+                new_due_ms="0" if record.carry else _release(timetable, next_ms),
                 **_seen(record),
                 **_dropped(dropped),
             )
@@ -173,8 +176,7 @@ class ScheduleStore(ScheduleReader):
     def _unswept(self, record: ScheduleRecord) -> TickRange | None:
         """All ticks of the schedule that are due and not settled, those of earlier definitions included."""
         ranges = [c.definition.timetable.range_between(c.next_run_ms, c.until_ms) for c in carry.load(record.carry)]
-        if record.state is not ScheduleState.PAUSED:
-            ranges.append(_due_range(record.definition.timetable, record.next_run_ms, self.now_ms()))
+        ranges.append(_due_range(record.definition.timetable, record.next_run_ms, self.now_ms()))
         found = [each for each in ranges if each is not None]
         if not found:
             return None

@@ -91,6 +91,8 @@ class DispatchOrder:
     new_next_ms: int | None
     new_due_ms: int | None
     new_carry: str = ""
+    backlog_until_ms: int | None = None
+    """The last tick of a backlog that this order is one part of, while parts are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class SweepStore:
         if isinstance(reply, redis.exceptions.RedisError) and isinstance(error := refusal(reply), StoreRefused):
             log.error("%s cannot be attended: %s", watched.occurrence, error, extra={"action": "store_refused"})
             return "refused"
-        raise reply
+        raise refusal(reply) if isinstance(reply, redis.exceptions.RedisError) else reply
 
 
 def terms(definition: ScheduleDefinition) -> str:
@@ -233,6 +235,7 @@ def _encode_order(order: DispatchOrder) -> list[Value]:
         _text(seen.next_run_ms), seen.carry,
         _text(order.new_next_ms), _text(order.new_due_ms), order.new_carry,
         *((dropped.count, dropped.first_ms, dropped.last_ms) if dropped else (0, "", "")),
+        _text(order.backlog_until_ms),
         # Only carried ticks bring terms along: those of the definition they belong to.
         terms(order.definition) if seen.carry and order.definition else "",
         len(order.ticks),

@@ -19,12 +19,13 @@ local function grant(o)
   return { 'acquired', int(NOW), definition, redis.call('HGETALL', OCCURRENCE .. o.member) }
 end
 
--- A later tick of the schedule is due: enqueued already, or waiting for the sweep.
+-- A later tick of the schedule is due: enqueued already, or waiting for the sweep. While the sweep cannot enqueue
+-- the later one, this one does not give way to it.
 local function stale(o)
-  local s = redis.call('HMGET', SCHEDULE .. o.id, 'last_tick_ms', 'next_run_ms', 'state')
+  local s = redis.call('HMGET', SCHEDULE .. o.id, 'last_tick_ms', 'next_run_ms', 'state', 'failures')
   local last, next_run = tonumber(s[1] or ''), tonumber(s[2] or '')
   local tick = tonumber(o.tick)
-  return (last and last > tick) or (s[3] == 'active' and next_run and next_run > tick and next_run <= NOW)
+  return (last and last > tick) or (s[3] == 'active' and not s[4] and next_run and next_run > tick and next_run <= NOW)
 end
 
 local o = load(schedule_id, tick_ms)
@@ -54,8 +55,8 @@ if tonumber(attempt) ~= tonumber(o.attempt) + 1 then
   return { 'superseded' }
 end
 if redis.call('HGET', SCHEDULE .. o.id, 'incarnation') ~= o.incarnation then
-  finish(o, 'CANCELLED', 'schedule_deleted', {})
-  return { 'cancelled', 'schedule_deleted' }
+  cancel(o, 'schedule_deleted')
+  return { o.state == 'HELD' and 'held' or 'cancelled', 'schedule_deleted' }
 end
 if o.attempt == '0' and o.kind == 'scheduled' then
   if o.max_lateness_ms ~= '' and NOW - tonumber(o.tick) > tonumber(o.max_lateness_ms) then

@@ -32,7 +32,7 @@ if o.state == 'RETRY_WAIT' then
   move(o, 'PENDING', { 'job_id', '' }, 'retry_due')
 end
 if redis.call('HGET', SCHEDULE .. o.id, 'incarnation') ~= o.incarnation then
-  finish(o, 'CANCELLED', 'schedule_deleted', {})
+  cancel(o, 'schedule_deleted')
   return { 'gone' }
 end
 if tonumber(attempt) ~= tonumber(o.attempt) + 1 then

@@ -10,12 +10,16 @@ local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
 if wrong then
   return wrong
 end
+audit_backlog(schedule_id, redis.call('HGET', SCHEDULE .. schedule_id, 'backlog'))
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
 redis.call('DEL', SCHEDULE .. schedule_id)
 redis.call('ZREM', SCHEDULES, schedule_id)
 redis.call('ZREM', DUE, schedule_id)
 for _, tick in ipairs(redis.call('ZRANGE', PENDING .. schedule_id, 0, 99)) do
-  finish(load(schedule_id, tick), 'CANCELLED', 'schedule_deleted', {})
+  local o = load(schedule_id, tick)
+  if o then
+    cancel(o, 'schedule_deleted')
+  end
 end
 rouse(schedule_id, 100)
 return { 'deleted' }

@@ -5,7 +5,8 @@
 -- items: first the number of queues, and for each its name and what all its jobs share (n, then n names and
 -- values); then the schedules, one after another, each:
 --   schedule_id revision definition_revision incarnation next_run_ms carry | new_next_ms new_due_ms new_carry |
---   dropped count, first, last | terms (empty: the schedule's own) | n ticks, each:
+--   dropped count, first, last | backlog_until_ms (empty: nothing is left for later) |
+--   terms (empty: the schedule's own) | n ticks, each:
 --     tick_ms action reason job_id data meta description
 -- action: enqueue | skip | fail. A tick that fails stops its schedule there: it stays due, after a growing wait.
 -- include: record
@@ -38,7 +39,7 @@ local function take_schedule()
   s.next_run, s.carry = take(), take()
   s.new_next, s.new_due, s.new_carry = take(), take(), take()
   s.dropped, s.dropped_first, s.dropped_last = take(), take(), take()
-  s.terms, s.ticks = take(), {}
+  s.cut, s.terms, s.ticks = take(), take(), {}
   for i = 1, tonumber(take()) do
     s.ticks[i] = {
       tick = take(), action = take(), reason = take(), job_id = take(), data = take(), meta = take(),
@@ -51,8 +52,8 @@ end
 -- Whether the schedule is still what the survey saw; its terms and its latest tick are read on the way.
 local function unchanged(s)
   local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
-    'failures', 'terms')
-  s.last_tick, s.failures = tonumber(r[5] or '') or -1, r[6]
+    'failures', 'terms', 'backlog')
+  s.last_tick, s.failures, s.backlog = tonumber(r[5] or '') or -1, r[6], r[8] or ''
   s.terms = cjson.decode(s.terms ~= '' and s.terms or r[7] or '{}')
   return r[1] == s.revision and (r[2] or '') == s.next_run and (r[3] or '') == s.carry and r[4] == s.incarnation
 end
@@ -89,7 +90,14 @@ local function obstacle(s, tick)
   if redis.call('EXISTS', HELD .. s.id) == 1 then
     return { 'skipped', 'quarantined' }
   end
+  if redis.call('ZCARD', PENDING .. s.id) >= tonumber(queue_limit) then
+    return { 'failed', 'backpressure' }
+  end
   local busy = s.terms.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. s.id) == 1
+  local backlog = backlog_of(s.backlog)
+  if backlog and tonumber(tick) <= backlog.upto then
+    return nil, busy -- decided with the first part, when none was running; it waits its turn
+  end
   if busy and (s.terms.overlap == 'skip' or redis.call('ZCARD', PENDING .. s.id) >= s.terms.buffer) then
     return { 'skipped', 'overlap' }
   end
@@ -117,7 +125,7 @@ local function enqueue(s, t)
     push_job(t.job_id, queue, t, shared[queue])
     lengths[queue] = lengths[queue] + 1
   end
-  s.last_tick = math.max(s.last_tick, tonumber(t.tick))
+  s.last_tick, s.used = math.max(s.last_tick, tonumber(t.tick)), true
   if s.older_pending then
     coalesce_older(s, t.tick)
   end
@@ -135,10 +143,18 @@ local function settle_tick(s, t)
   return outcome, reason
 end
 
+-- What the schedule remembers of its ticks, whether it advances or stays.
+local function remember_ticks(s)
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick))
+  if s.used then
+    redis.call('HSET', SCHEDULE .. s.id, 'used_revision', s.definition_revision)
+  end
+end
+
 -- Failing schedules wait 1 s, 2 s, ... up to 64 s, so that they take no room from the others.
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
-  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick))
+  remember_ticks(s)
   if s.carry == '' then
     redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', tick)
   end
@@ -146,8 +162,8 @@ local function stay_due(s, tick)
 end
 
 local function advance(s)
-  redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', s.new_next, 'carry', s.new_carry, 'last_tick_ms',
-    int(s.last_tick))
+  redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
+  remember_ticks(s)
   if s.failures then
     redis.call('HDEL', SCHEDULE .. s.id, 'failures')
   end
@@ -167,15 +183,32 @@ local function goes_back(s)
   return by < 0 or (by == 0 and s.carry == '' and #s.ticks > 0)
 end
 
+-- A cut backlog is remembered from its first part to its last; how its ticks meet a running one, only if they were
+-- enqueued when it was cut.
+local function next_backlog(s, done)
+  if s.cut == '' then
+    return ''
+  end
+  if s.backlog ~= '' then
+    return s.backlog
+  end
+  local upto = done[#done] == 'enqueued:accepted' and s.cut or '0'
+  return table.concat({ upto, s.dropped, s.dropped_first, s.dropped_last }, ' ')
+end
+
 local function apply(s)
   if not unchanged(s) then
     return { 'changed' }
   end
   if goes_back(s) then
+    stay_due(s, s.next_run)
     return { 'backwards' }
   end
   local done = { 'advanced' }
-  audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
+  if s.cut == '' and s.carry == '' then
+    audit_backlog(s.id, s.backlog)
+    audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
+  end
   for _, t in ipairs(s.ticks) do
     local outcome, reason = settle_tick(s, t)
     done[#done + 1] = outcome .. ':' .. reason
@@ -184,6 +217,11 @@ local function apply(s)
       stay_due(s, t.tick)
       return done
     end
+  end
+  if s.carry ~= '' then
+    audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last) -- once, however often its ticks failed before
+  else
+    s.backlog = next_backlog(s, done)
   end
   advance(s)
   return done

@@ -16,5 +16,7 @@ if not (o.state == 'RUNNING' and owns(o, token)) then
   return { 'late' }
 end
 redis.call('DEL', LEASE .. o.member)
-retry(o, 'failed', error, { 'last_error', error, 'prior_outcome', 'NO_COMMITTED_RESULT' })
+-- This attempt left no result; of an earlier one whose outcome is unknown that says nothing, unless a probe was asked.
+local known = o.prior_outcome ~= 'UNKNOWN' or o.effects == 'guarded'
+retry(o, 'failed', error, { 'last_error', error, 'prior_outcome', known and 'NO_COMMITTED_RESULT' or 'UNKNOWN' })
 return { o.state == 'HELD' and 'held' or 'retry' }

@@ -1,8 +1,9 @@
 -- A reviewer says what is true of a held occurrence: HELD -> PENDING, SUCCEEDED or ABANDONED. The same resolution
--- twice is one; a different one is refused, and so is another attempt beyond the budget.
+-- twice is one; a different one is refused, and so are another attempt beyond the budget, and a resolution that ended
+-- an earlier hold of the occurrence: what was seen then says nothing of the attempt made since.
 -- include: record
 -- ARGV: schedule_id tick_ms outcome by evidence extra_attempts
--- Replies: resolved | same | conflict | not_held | budget_spent | missing
+-- Replies: resolved | same | spent | conflict | not_held | budget_spent | missing
 
 local o = load(schedule_id, tick_ms)
 if not o then
@@ -14,6 +15,9 @@ if o.state ~= 'HELD' then
   end
   local same = o.resolution == outcome and o.resolved_by == by and o.resolution_evidence == evidence
   return { same and 'same' or 'conflict', o.state }
+end
+if o.resolution == outcome and o.resolved_by == by and o.resolution_evidence == evidence then
+  return { 'spent', o.state }
 end
 local budget = int(tonumber(o.retry_budget) + tonumber(extra_attempts))
 if outcome == 'no-committed-result' and tonumber(o.attempt) >= tonumber(budget) then

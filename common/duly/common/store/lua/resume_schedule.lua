@@ -2,7 +2,7 @@
 -- include: record
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms carry new_next_ms new_due_ms catch_up dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms carry new_next_ms new_due_ms may_be_due dropped_count dropped_first dropped_last
 -- Replies: resumed | not_paused | missing | changed | again
 
 local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
@@ -12,7 +12,7 @@ end
 if redis.call('HGET', SCHEDULE .. schedule_id, 'state') ~= 'paused' then
   return { 'not_paused' }
 end
-if catch_up == 'none' and new_next_ms ~= '' and tonumber(new_next_ms) <= NOW then
+if may_be_due == '0' and new_next_ms ~= '' and tonumber(new_next_ms) <= NOW then
   return { 'again' }
 end
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)

@@ -34,6 +34,7 @@ local o = create(schedule_id, tick_ms, 'manual', terms, {
 })
 watch(o, next_look_ms(0))
 redis.call('SET', manual_key, tick_ms)
+redis.call('HSET', SCHEDULE .. schedule_id, 'used_revision', s[4])
 if not blocked(o) then
   push_job(job_id, terms.queue, { data = data, meta = meta, description = description }, shared_fields)
 end

@@ -15,8 +15,10 @@ if new_next_ms ~= next_run_ms and new_next_ms ~= '' and tonumber(new_next_ms) <=
 end
 local key = SCHEDULE .. schedule_id
 if redis.call('EXISTS', PENDING .. schedule_id, ACTIVE .. schedule_id, HELD .. schedule_id) > 0 then
-  local old = redis.call('HMGET', key, 'incarnation', 'definition_revision', 'definition')
-  redis.call('HSET', SUPERSEDED .. schedule_id, old[1] .. '.' .. old[2], old[3])
+  local old = redis.call('HMGET', key, 'incarnation', 'definition_revision', 'definition', 'used_revision')
+  if old[2] == old[4] then
+    redis.call('HSET', SUPERSEDED .. schedule_id, old[1] .. '.' .. old[2], old[3])
+  end
 end
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
 local now_at = touch(schedule_id)

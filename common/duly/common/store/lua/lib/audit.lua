@@ -24,11 +24,28 @@ local function audit(id, e)
     e.last or e.tick, 'first_recorded_ms', first_recorded, 'recorded_ms', int(NOW))
 end
 
+-- A backlog that is enqueued in parts: up to which tick, and what was dropped before its first. The drop is recorded
+-- with the last part, or the parts would push its record out of the trail.
+local function backlog_of(text)
+  if not text or text == '' then
+    return nil
+  end
+  local upto, count, first, last = string.match(text, '^(%d+) (%d+) (%d*) (%d*)$')
+  return { upto = tonumber(upto), count = count, first = first, last = last }
+end
+
 -- Ticks dropped by policy or passed over by a pause, an edit or a delete: one record for all of them.
 local function audit_dropped(id, count, first, last)
   if tonumber(count) > 0 then
     audit(id, {
       tick = last, outcome = 'skipped', reason = 'backlog_dropped', count = count, first = first, last = last,
     })
+  end
+end
+
+local function audit_backlog(id, text)
+  local backlog = backlog_of(text)
+  if backlog then
+    audit_dropped(id, backlog.count, backlog.first, backlog.last)
   end
 end

@@ -148,6 +148,14 @@ local function finish(o, state, reason, fields)
   end
 end
 
+-- Nothing more is to be attempted. An unknown outcome is not closed by that: somebody has to look.
+local function cancel(o, reason)
+  if o.prior_outcome == 'UNKNOWN' then
+    return hold(o, 'outcome_unknown', {})
+  end
+  return finish(o, 'CANCELLED', reason, {})
+end
+
 -- Why a PENDING occurrence may not start now: an open hold of its schedule, or another one running.
 local function blocked(o)
   if redis.call('EXISTS', HELD .. o.id) == 1 then
