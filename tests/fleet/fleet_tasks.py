@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,22 @@ def delegating(before_ms: int) -> None:
     line = json.dumps(_line("effect"))
     script = f"sleep {before_ms / 1000}; echo '{line}' >> '{os.environ[EFFECTS_LOG]}'"
     subprocess.run(["sh", "-c", script], check=True)
+
+
+@task("fleet.piping", effects="idempotent")
+def piping(before_ms: int) -> None:
+    """The same behind a pipe: who waits for the shell does not know of what the shell started."""
+    note("began")
+    line = json.dumps(_line("effect"))
+    script = f"(sleep {before_ms / 1000}; echo '{line}' >> '{os.environ[EFFECTS_LOG]}') | cat"
+    subprocess.run(script, shell=True, check=True)
+
+
+@task("fleet.exiting", effects="unsafe")
+def exiting(words: str) -> None:
+    """Leaves in a way that says nothing of its effect."""
+    note("began")
+    sys.exit(words)
 
 
 def ordinary(label: str) -> str:

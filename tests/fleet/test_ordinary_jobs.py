@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rq import Callback, Queue
-from rq.job import Job
+from rq.job import Job, JobStatus
 from rq.registry import FailedJobRegistry
 from rq.serializers import JSONSerializer
 
@@ -58,3 +58,16 @@ def test_a_pickled_job_with_pickled_metadata_stops_nobody(fleet: Fleet, tmp_path
     wait_until(lambda: poison.id in registry.get_job_ids(), "the pickled job is refused on record", 10)
     assert not fleet.effects("ordinary")
     assert fleet.containers["a"].pid_of("1") == worker, "the worker was not brought down"
+
+
+def test_a_callback_that_rq_s_maintenance_would_call_is_refused_too(fleet: Fleet) -> None:
+    """RQ calls the failure callback of a job that was lost, in the worker itself and without executing the job."""
+    lost = Job.create("nowhere.f", connection=fleet.rq, serializer=JSONSerializer, origin="default", id="lost")
+    lost._failure_callback_name = "builtins.print"
+    lost.set_status(JobStatus.STARTED)
+    lost.save()
+    fleet.rq.zadd("rq:wip:default", {"lost:execution": 1})
+    fleet.start("a")
+    registry = FailedJobRegistry("default", connection=fleet.rq, serializer=JSONSerializer)
+    wait_until(lambda: "lost" in registry.get_job_ids(), "RQ's maintenance fails the lost job")
+    assert "nowhere.f" not in (fleet.folder / "a.log").read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from duly.common.records.occurrence import OccurrenceState
@@ -50,3 +52,25 @@ def test_whatever_runs_over_its_timeout_ends_and_is_held_or_retried(fleet: Fleet
     assert reasons == ["timeout"]
     after = fleet.once("after", "fleet.unsafe")
     fleet.wait_for_state(after, SUCCEEDED)
+
+
+def test_what_timed_out_work_left_running_ends_before_the_next_attempt_begins(fleet: Fleet) -> None:
+    fleet.start("a")
+    occurrence = fleet.once(
+        "piping", "fleet.piping", kwargs={"before_ms": 1_500}, timeout_ms=TIMEOUT_MS, retry_budget=2, lease_ttl_ms=2_000
+    )
+    record = fleet.wait_for_state(occurrence, HELD)
+    assert record.attempt == 2
+    time.sleep(1.5)  # as long as the shell behind the pipe would have taken
+    assert not fleet.effects_of(occurrence)
+
+
+def test_work_that_leaves_through_exit_is_unknown_at_once_and_its_words_go_nowhere(fleet: Fleet) -> None:
+    fleet.start("a")
+    occurrence = fleet.once("exiting", "fleet.exiting", kwargs={"words": "sekret"}, lease_ttl_ms=60_000)
+    assert fleet.wait_for_state(occurrence, HELD).hold_reason == "outcome_unknown"
+    job = fleet.store.attempts.get(occurrence).job_id
+    wait_until(lambda: fleet.rq.hget(f"rq:job:{job}", "status") in {b"finished", b"failed"}, "RQ has recorded the job")
+    kept = [fleet.rq.dump(key) for key in fleet.rq.keys("*") if not key.startswith(b"duly:schedule:")]
+    assert not any(b"sekret" in dump for dump in kept)
+    assert "sekret" not in (fleet.folder / "a.log").read_text()
