@@ -9,7 +9,7 @@ import pytest
 
 from duly.common.records.occurrence import OccurrenceState
 from tests.fleet.harness import Container, Fleet
-from tests.fleet.processes import alive, wait_until
+from tests.fleet.processes import alive, descendants, send, wait_until
 
 pytestmark = pytest.mark.fleet
 
@@ -85,3 +85,17 @@ def test_the_end_of_the_grace_gives_the_attempts_up_on_record(fleet: Fleet, grac
     held = fleet.store.attempts.get(unsafe)
     assert (held.state, held.hold_reason) == (HELD, "outcome_unknown")
     assert not fleet.effects()
+
+
+def test_a_stop_sent_to_every_process_twice_in_a_moment_still_finishes_what_runs(fleet: Fleet) -> None:
+    """As an init system does that signals a whole control group, and `timeout`, which signals twice."""
+    stopping = fleet.start("a")
+    fleet.wait_for_workers("a.1")
+    running = fleet.once("running", "fleet.unsafe", kwargs={"before_ms": 2_000})
+    fleet.wait_for_effect(running)
+    for _ in range(2):
+        for pid in (stopping.process.pid, *descendants(stopping.process.pid)):
+            send(pid, signal.SIGTERM)
+    assert_ends_cleanly(stopping, 10)
+    assert fleet.store.attempts.get(running).state is SUCCEEDED
+    assert len(fleet.effects_of(running, "ended")) == 1

@@ -124,6 +124,6 @@ def test_two_fleets_with_different_prefixes_do_not_meet(new_fleet: Callable[...,
         assert_no_attempt_has_two_effects(fleet.effects())
         assert {each.state.value for each in fleet.occurrences(schedule_id)} == {"SUCCEEDED"}
         # No job of one fleet was taken by the other's workers, to be delivered again only when it was missed.
-        assert not [each for each in history(fleet.store, schedule_id) if each.reason == "job_vanished"]
+        assert not [each for each in history(fleet.store, schedule_id) if each.reason == "again"]
     assert not fleets["red"].effects(schedule_id="only-blue")
     assert not fleets["blue"].effects(schedule_id="only-red")

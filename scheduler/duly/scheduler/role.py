@@ -6,7 +6,7 @@ import signal
 import time
 
 from duly.common.clock import SystemClock
-from duly.common.process.roles import RoleOptions
+from duly.common.process.roles import GIVE_UP, RoleOptions
 from duly.common.settings import Settings
 from duly.common.store import Store
 from duly.scheduler.hooks import Hooks, load_hooks
@@ -38,6 +38,7 @@ class _Stop:
         self.requested = False
         signal.signal(signal.SIGTERM, self._request)
         signal.signal(signal.SIGINT, self._request)
+        signal.signal(GIVE_UP, self._request)
 
     def _request(self, *_: object) -> None:
         self.requested = True

@@ -66,6 +66,9 @@ class Sweeper:
         words = self._store.sweeping.attend(token, survey.occurrences, survey.now_ms)
         if words is None:
             return None
+        for watched, word in zip(survey.occurrences, words, strict=True):
+            if word == "held":
+                log.warning("%s: HELD for its reviewer (duly holds)", watched.occurrence, extra={"action": "held"})
         self._forget_definitions()
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
         more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words

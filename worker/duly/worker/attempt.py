@@ -107,7 +107,9 @@ class Attempter:
             ending = partial(self._attempts.complete, lease, run.result_ref)
         keeper.settle()
         result = self._until_known(keeper, ending)
-        log.info("%s attempt %d: %s", lease.occurrence, lease.attempt, result.value, extra={"action": "ended"})
+        level = logging.WARNING if result is Ending.HELD else logging.INFO
+        words = in_words(result)
+        log.log(level, "%s attempt %d: %s", lease.occurrence, lease.attempt, words, extra={"action": "ended"})
         return result.value
 
     def _unsuccessful(self, lease: Lease, error: BaseException) -> Callable[[], Ending]:
@@ -133,7 +135,30 @@ class Attempter:
                 time.sleep(_ASK_AGAIN_S)
 
 
+_WORDS = {
+    Ending.RECORDED: "succeeded",
+    Ending.RETRY: "another attempt will be made after the backoff",
+    Ending.HELD: "HELD for its reviewer (duly holds)",
+    Ending.RELEASED: "handed back",
+    Ending.LATE: "its lease was over; the result is kept as evidence only",
+    Ending.LOST: "its lease had passed on or ended",
+}
+
+
+def in_words(ending: Ending) -> str:
+    """What became of an attempt, for the log."""
+    return _WORDS.get(ending, ending.value)
+
+
+class ArgumentsDoNotFit(TypeError):
+    """The schedule's args and kwargs cannot be passed to the task; the message names parameters, never values."""
+
+
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> None:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArgumentsDoNotFit(str(error)) from None
     result = function(*args, **kwargs)
     if inspect.iscoroutine(result):
         asyncio.run(result)
@@ -150,17 +175,19 @@ def _ask_probe(task: Task, idempotency_key: str, keeper: LeaseKeeper) -> str:
         keeper.stop_timeout()
         log.warning("probe of %s raised %s", task.name, type(error).__name__, extra={"action": "probe"})
         return "UNKNOWN"
-    return answer if isinstance(answer, str) and answer in PROBE_ANSWERS else "UNKNOWN"
+    if not isinstance(answer, str) or answer not in PROBE_ANSWERS:
+        wanted = ", ".join(sorted(PROBE_ANSWERS))
+        log.error("probe of %s answered none of %s: UNKNOWN", task.name, wanted, extra={"action": "probe"})
+        return "UNKNOWN"
+    return answer
 
 
 def _log_failure(lease: Lease, error: Exception) -> None:
     """Where it failed, not what was said: an exception's text may hold payloads and secrets."""
-    frames = "".join(traceback.format_list(traceback.extract_tb(error.__traceback__)[1:])).rstrip()
+    said = f": {error}" if isinstance(error, ArgumentsDoNotFit) else ""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    where = "".join(f"\n{line.rstrip()}" for line in traceback.format_list(frames))
+    name = type(error).__name__
     log.error(
-        "%s attempt %d raised %s\n%s",
-        lease.occurrence,
-        lease.attempt,
-        type(error).__name__,
-        frames,
-        extra={"action": "failed"},
+        "%s attempt %d raised %s%s%s", lease.occurrence, lease.attempt, name, said, where, extra={"action": "failed"}
     )

@@ -20,13 +20,15 @@ from rq.timeouts import UnixSignalDeathPenalty
 from duly.common.errors import DulyError, StoreUnavailable
 from duly.common.identity import Occurrence, new_token
 from duly.common.process.parent import die_with_parent
+from duly.common.process.roles import GIVE_UP
 from duly.common.settings import Settings
 from duly.common.store import Store
 from duly.common.store.connection import connect
 from duly.worker.allow_list import AllowList
-from duly.worker.attempt import Attempter
+from duly.worker.attempt import Attempter, in_words
 from duly.worker.entry import install
 from duly.worker.group_guard import GroupGuard, kill_group
+from duly.worker.tasks import task_names
 
 log = logging.getLogger(__name__)
 
@@ -112,10 +114,34 @@ class FleetWorker(Worker):
         super().execute_job(job, queue)
         self._beat("idle")
 
+    def _install_signal_handlers(self) -> None:
+        """SIGTERM and SIGINT: finish what runs, then stop. The supervisor's own signal: give it up."""
+        super()._install_signal_handlers()  # type: ignore[no-untyped-call]
+        signal.signal(GIVE_UP, self.request_force_stop)
+
+    def request_stop(self, signum: int, frame: Any) -> None:
+        """Finish what runs, then stop. RQ takes a second SIGTERM for an order to kill; here it changes nothing."""
+        try:
+            super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
+        finally:
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, lambda *_: None)
+
     def request_force_stop(self, signum: int, frame: Any) -> None:
-        """Give up what runs, also within a second of the first request, which RQ would take for its echo."""
+        """Give up what runs, when the supervisor says so, and at once: RQ would take it for an echo for a second."""
+        if signum != GIVE_UP:
+            return  # a second SIGTERM that came before `request_stop` had done
         self._shutdown_requested_date = datetime.fromtimestamp(0, UTC)
         super().request_force_stop(signum, frame)
+
+    def setup_work_horse_signals(self) -> None:
+        """A work-horse ends with its work, or by its worker's hand; SIGTERM to all processes is not for it.
+
+        A handler that does nothing, since what a task starts would inherit an ignored signal.
+        """
+        super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(GIVE_UP, lambda *_: None)
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork the work-horse; what it starts is bound to this worker's life too."""
@@ -185,6 +211,7 @@ class FleetWorker(Worker):
             "job_id": job.id if job is not None else None,
             "pid": self.pid,
             "host": self.hostname,
+            "tasks": task_names(),
         }
         with contextlib.suppress(StoreUnavailable):  # presence is for people to look at; nothing depends on it
             self._store.fleet.beat(self._fleet_name, details)
@@ -196,9 +223,11 @@ class FleetWorker(Worker):
         try:
             owner = _owner(self.name, pid)
             ending = self._store.attempts.report_death(occurrence.schedule_id, owner, "worker_died")
-            log.warning("%s: its work-horse died: %s", occurrence, ending.value, extra={"action": "horse_died"})
+            log.warning(
+                "%s: the process that ran it died: %s", occurrence, in_words(ending), extra={"action": "horse_died"}
+            )
         except StoreUnavailable:
-            log.warning("%s: its work-horse died; its lease will expire", occurrence, extra={"action": "horse_died"})
+            log.warning("%s: the process that ran it died; its lease will expire", occurrence)
 
 
 def occurrence_of(job: Job) -> Occurrence | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -9,6 +10,8 @@ from importlib.metadata import entry_points
 from duly.common.settings import Settings
 
 GROUP = "duly.roles"
+GIVE_UP = signal.SIGUSR2
+"""What tells a process of the fleet, besides SIGTERM, to give up what it runs instead of finishing it."""
 
 
 @dataclass(frozen=True, slots=True)

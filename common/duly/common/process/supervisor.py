@@ -1,8 +1,9 @@
 """The supervisor: one parent process that keeps the roles of a container running and stops them together.
 
 It holds no connection and decides nothing about schedules. Children die with it (the kernel sees to that), a
-child that ends by itself is started again after a growing wait, and SIGTERM or SIGINT is passed on: children
-finish what they are doing; a second signal, or the end of the grace, makes them give it up.
+child that ends by itself is started again after a growing wait, and SIGTERM or SIGINT is passed on as SIGTERM:
+children finish what they are doing, however often they hear it (an init system may send it to every process). A
+second signal to the supervisor a second later, or the end of the grace, makes them give it up.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import signal
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.process.parent import die_with_parent
-from duly.common.process.roles import Role, RoleOptions
+from duly.common.process.roles import GIVE_UP, Role, RoleOptions
 from duly.common.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -25,6 +28,8 @@ log = logging.getLogger(__name__)
 FIRST_RESTART_MS = 500.0
 LAST_RESTART_MS = 15_000.0
 STABLE_MS = 30_000.0
+ECHO_MS = 1_000.0
+"""A second signal within this time is taken for an echo of the first: terminals and `timeout` send two."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
 
@@ -61,14 +66,15 @@ class Supervisor:
         return 0
 
     def run_burst(self) -> int:
-        """Run the roles one after another, each to its end; the exit code of the first that fails."""
-        for role, options in self.roles:
-            child = _Child(role, options)
+        """Run the roles to their end, one after another and those of one kind together; the first bad exit code."""
+        for _, group in groupby(self.roles, key=itemgetter(0)):
+            children = [_Child(role, options) for role, options in group]
             with _SignalPipe():
-                self._start(child)
-            code = os.waitstatus_to_exitcode(os.waitpid(child.pid or 0, 0)[1])
-            if code != 0:
-                return abs(code)
+                for child in children:
+                    self._start(child)
+            codes = [os.waitstatus_to_exitcode(os.waitpid(child.pid or 0, 0)[1]) for child in children]
+            if any(codes):
+                return next(abs(code) for code in codes if code)
         return 0
 
     def _keep_running(self, children: list[_Child], signals: _SignalPipe) -> None:
@@ -84,17 +90,20 @@ class Supervisor:
                 return
 
     def _stop(self, children: list[_Child], signals: _SignalPipe) -> None:
-        log.info("stopping; children finish what they run", extra={"action": "stop"})
+        log.info("stopping: what runs is finished; stop again to give it up", extra={"action": "stop"})
         self._signal(children, signal.SIGTERM)
-        give_up_at = None if self.grace_ms is None else self.clock.monotonic_ms() + self.grace_ms
+        asked_ms = self.clock.monotonic_ms()
+        give_up_at = None if self.grace_ms is None else asked_ms + self.grace_ms
         while any(child.pid for child in children):
             left = None if give_up_at is None else give_up_at - self.clock.monotonic_ms()
             received = signals.wait(left)
             self._reap(children, restart=False)
-            expired = give_up_at is not None and self.clock.monotonic_ms() >= give_up_at
-            if received & {signal.SIGTERM, signal.SIGINT} or expired:
-                log.warning("children give up what they run", extra={"action": "stop_now"})
-                self._signal(children, signal.SIGTERM)
+            now_ms = self.clock.monotonic_ms()
+            expired = give_up_at is not None and now_ms >= give_up_at
+            again = bool(received & {signal.SIGTERM, signal.SIGINT}) and now_ms - asked_ms >= ECHO_MS
+            if (again or expired) and any(child.pid for child in children):
+                log.warning("giving up what runs", extra={"action": "stop_now"})
+                self._signal(children, GIVE_UP)
                 give_up_at = None
 
     def _start(self, child: _Child) -> None:

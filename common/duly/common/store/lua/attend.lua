@@ -52,5 +52,5 @@ end
 redis.call('DEL', RQ_JOB .. job_id)
 push_job(job_id, queue, { data = data, meta = meta, description = description }, shared_fields)
 redis.call('HSET', OCCURRENCE .. o.member, 'job_id', job_id)
-history(o, 'delivered', looks > 0 and 'job_vanished' or 'due')
+history(o, 'delivered', looks > 0 and 'again' or 'due')
 return { 'delivered' }

@@ -1,0 +1,66 @@
+"""What the log says of attempts: enough to act on, and nothing of a payload."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from duly.common.identity import Occurrence
+from duly.common.records.occurrence import Effects
+from duly.common.store.attempts import Ending, Lease
+from duly.worker import attempt
+from duly.worker.tasks import Task
+
+LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, 1_000)
+
+
+class Keeper:
+    def start_timeout(self, _ms: float) -> None: ...
+    def stop_timeout(self) -> None: ...
+
+
+def refresh(path: str, *, depth: int = 1) -> None:
+    raise ValueError(f"sekret {path}")
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+def test_every_ending_has_words(ending: Ending) -> None:
+    assert attempt.in_words(ending)
+
+
+def test_arguments_that_do_not_fit_are_told_by_the_names_of_parameters() -> None:
+    with pytest.raises(attempt.ArgumentsDoNotFit, match="path") as error:
+        attempt._call(refresh, [], {"pth": "sekret"})
+    assert "sekret" not in str(error.value)
+
+
+def test_a_failure_is_logged_with_its_kind_and_the_work_s_own_frames(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        attempt._call(refresh, ["x"], {})
+    except ValueError as error:
+        attempt._log_failure(LEASE, error)
+    assert "raised ValueError" in caplog.text
+    assert "in refresh" in caplog.text
+    assert "in _call" not in caplog.text
+    assert "sekret x" not in caplog.text
+
+
+@pytest.mark.parametrize("answer", ["COMMITED", "", None, 7, True, ["COMMITTED"]])
+def test_a_probe_that_answers_none_of_the_words_is_unknown_and_said_so(
+    answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = Task("docs.refresh", refresh, Effects.GUARDED, lambda _key: answer)
+    with caplog.at_level(logging.ERROR):
+        assert attempt._ask_probe(task, "key", Keeper()) == "UNKNOWN"  # type: ignore[arg-type]
+    assert "docs.refresh" in caplog.text
+    assert "COMMITTED" in caplog.text
+
+
+def test_a_probe_that_raises_is_unknown() -> None:
+    def probe(_key: str) -> str:
+        raise ConnectionError("sekret")
+
+    task = Task("docs.refresh", refresh, Effects.GUARDED, probe)
+    assert attempt._ask_probe(task, "key", Keeper()) == "UNKNOWN"  # type: ignore[arg-type]
