@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+
+import pytest
+
+from duly.common.errors import StoreUnavailable
 from duly.scheduler.service import Candidate
 from duly.scheduler.sweep import Sweeper
 from tests.conftest import Backend
@@ -103,3 +108,24 @@ def test_no_candidate_sleeps_longer_than_it_may_to_keep_the_duty(fake: Backend) 
 class StoppedClock:
     def monotonic_ms(self) -> float:
         return 0.0
+
+
+def test_an_outage_is_one_line_in_the_log_and_its_end_another(fake: Backend, caplog: pytest.LogCaptureFixture) -> None:
+    store = fake.store()
+    candidate = Candidate(store, Sweeper(store), "a.s")
+    candidate.step()
+    caplog.clear()
+    caplog.set_level(logging.INFO)
+    survey = store.sweeping.survey
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("Redis cannot be reached")
+
+    store.sweeping.survey = away  # type: ignore[method-assign, assignment]
+    for _ in range(5):
+        assert candidate.step() > 0
+    store.sweeping.survey = survey  # type: ignore[method-assign]
+    candidate.step()
+    candidate.step()
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert "back" in caplog.records[1].getMessage()

@@ -31,6 +31,7 @@ class Candidate:
         self._token = new_token()
         self._holding = False
         self._beat_at_ms = 0.0
+        self._away = False
 
     @property
     def holding(self) -> bool:
@@ -47,11 +48,14 @@ class Candidate:
         try:
             self._beat(asked_ms)
             if not self._holding:
-                return self._claim()
+                wait_ms = self._claim()
+                self._say_back()
+                return wait_ms
             sweep = self._sweeper.sweep_once(self._token)
         except StoreUnavailable as error:
-            log.warning("%s", error, extra={"action": "store_unavailable"})
+            self._say_once(error)
             return UNAVAILABLE_WAIT_MS
+        self._say_back()
         if sweep is None:
             log.warning("%s lost the duty", self._name, extra={"action": "duty_lost"})
             self._holding, self._beat_at_ms, self._token = False, 0.0, new_token()
@@ -76,6 +80,17 @@ class Candidate:
         self._holding, self._beat_at_ms = True, 0.0
         log.info("%s holds the duty, fence %d", self._name, fence, extra={"action": "duty_acquired"})
         return 0.0
+
+    def _say_once(self, error: StoreUnavailable) -> None:
+        """An outage is one line, however long it lasts."""
+        if not self._away:
+            log.warning("%s: %s Trying again until it can", self._name, error, extra={"action": "store_unavailable"})
+        self._away = True
+
+    def _say_back(self) -> None:
+        if self._away:
+            log.info("%s: Redis is back", self._name, extra={"action": "store_back"})
+        self._away = False
 
     def _until_next(self, sweep: Sweep, asked_ms: float) -> float:
         if sweep.more:

@@ -24,7 +24,9 @@ def run(settings: Settings, options: RoleOptions) -> int:
     except InvalidField as error:
         log.critical("%s", error, extra={"action": "bad_module"})
         return 1
-    log.info("%s runs tasks: %s", options.name, ", ".join(task_names()) or "none", extra={"action": "started"})
+    level = logging.INFO if task_names() else logging.WARNING
+    tasks, queues = ", ".join(task_names()) or "none", ", ".join(options.queues)
+    log.log(level, "%s runs tasks: %s; from queues: %s", options.name, tasks, queues, extra={"action": "started"})
     allow_list = AllowList(options.modules, options.allowed_functions)
     quiet_rq()
     try:

@@ -131,7 +131,10 @@ class Supervisor:
 
     def _reap(self, children: list[_Child], *, restart: bool) -> None:
         for child in children:
-            if child.pid is None or os.waitpid(child.pid, os.WNOHANG)[0] == 0:
+            if child.pid is None:
+                continue
+            ended, status = os.waitpid(child.pid, os.WNOHANG)
+            if ended == 0:
                 continue
             now_ms = self.clock.monotonic_ms()
             stable = now_ms - child.started_ms >= STABLE_MS
@@ -139,8 +142,9 @@ class Supervisor:
             child.pid, child.restart_at_ms = None, now_ms + child.wait_ms
             if restart:
                 log.warning(
-                    "%s ended; starting it again in %d ms",
+                    "%s ended (%s); starting it again in %d ms",
                     child.options.name,
+                    _how(status),
                     child.wait_ms,
                     extra={"action": "restart"},
                 )
@@ -150,6 +154,11 @@ class Supervisor:
         for child in children:
             if child.pid is not None:
                 os.kill(child.pid, number)
+
+
+def _how(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 class _SignalPipe:
