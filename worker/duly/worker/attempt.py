@@ -78,12 +78,10 @@ class Attempter:
         if verdict is Verdict.ASK_PROBE:
             answer = _ask_probe(task, record.idempotency_key, keeper)
             if answer == "COMMITTED":
-                return self._until_known(
-                    keeper, lambda: self._attempts.commit_by_probe(lease, "probe: COMMITTED")
-                ).value
+                return self._record(keeper, lease, partial(self._attempts.commit_by_probe, lease, "probe: COMMITTED"))
             verdict = Verdict.BEGIN if answer == "NO_COMMITTED_RESULT" else Verdict.HOLD
         if verdict is Verdict.HOLD:
-            return self._until_known(keeper, lambda: self._attempts.hold(lease, "outcome_unknown")).value
+            return self._record(keeper, lease, partial(self._attempts.hold, lease, "outcome_unknown"))
         if not self._until_known(keeper, lambda: self._attempts.begin(lease, task.effects)):
             return Ending.LOST.value
         log.info("%s attempt %d began", lease.occurrence, lease.attempt, extra={"action": "began"})
@@ -105,6 +103,10 @@ class Attempter:
             ending = self._unsuccessful(lease, error)
         else:
             ending = partial(self._attempts.complete, lease, run.result_ref)
+        return self._record(keeper, lease, ending)
+
+    def _record(self, keeper: LeaseKeeper, lease: Lease, ending: Callable[[], Ending]) -> str:
+        """Have the store record how the attempt ended, and say so; the store's word."""
         keeper.settle()
         result = self._until_known(keeper, ending)
         level = logging.WARNING if result is Ending.HELD else logging.INFO
