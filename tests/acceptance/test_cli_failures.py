@@ -15,6 +15,7 @@ import pytest
 import redis
 
 from duly.common.identity import Occurrence
+from duly.common.settings import Settings
 from duly.common.store.schedules import ScheduleStore
 from tests import servers
 from tests.acceptance.conftest import ADD, Cli
@@ -46,7 +47,56 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_an_unreachable_redis_is_one_line(command: list[str], unreachable_url: str) -> None:
     said = Cli().refusal(*command, "--redis-url", unreachable_url)
-    assert said == "Redis cannot be reached; is it running, and is --redis-url right?"
+    address = unreachable_url.removeprefix("redis://")
+    assert said == f"Redis cannot be reached; is it running, and is --redis-url right? (tried {address})"
+
+
+def test_an_unreachable_redis_that_nobody_named_says_so_and_names_a_way_out(
+    unreachable_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Settings, "from_environment", lambda: Settings(redis_url=unreachable_url))
+    said = Cli().refusal("holds")
+    assert said.endswith("as neither --redis-url nor DULY_REDIS_URL is given; 'duly up' brings its own store)")
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("redis://ann:secret@127.0.0.1:{port}/3", "127.0.0.1:{port}/3"),
+        ("redis://:secret@127.0.0.1:{port}?db=4", "127.0.0.1:{port}/4"),
+        ("redis://[::1]:{port}", "[::1]:{port}/0"),
+        ("unix://ann:secret@/nowhere/redis.sock?db=2", "/nowhere/redis.sock database 2"),
+    ],
+)
+def test_the_address_that_was_tried_is_named_without_credentials(url: str, address: str, unreachable_url: str) -> None:
+    port = unreachable_url.rpartition(":")[2].partition("/")[0]
+    for command in ("holds", "worker -m json"):
+        said = Cli().refusal(*command.split(), "--redis-url", url.format(port=port))
+        assert said.endswith(f"(tried {address.format(port=port)})")
+        assert "secret" not in said
+
+
+def test_the_doctor_names_the_address_it_tried(unreachable_url: str) -> None:
+    checks = json.loads(Cli()("doctor", "--json", "--redis-url", unreachable_url).stdout)["checks"]
+    assert checks[0]["detail"].endswith(f"(tried {unreachable_url.removeprefix('redis://')})")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("shedule list", "No such command 'shedule'; did you mean 'schedule'? (see 'duly --help')"),
+        ("schedule lst", "No such command 'lst'; did you mean 'list'? (see 'duly schedule --help')"),
+        ("zzz", "No such command 'zzz' (see 'duly --help')"),
+    ],
+)
+def test_a_mistyped_command_is_told_what_is_close_to_it(cli: Cli, typed: str, said: str) -> None:
+    assert cli.refusal(*typed.split(), code=2) == said
+
+
+def test_a_mistyped_schedule_is_told_what_is_close_to_it(cli: Cli, lived_in: Occurrence) -> None:
+    for command in (["schedule", "show", "dosc"], ["runs", "dosc"], ["events", "dosc"]):
+        assert cli.refusal(*command) == "no schedule 'dosc'; did you mean 'docs'?"
+    assert cli.refusal("schedule", "show", "zzz") == "no schedule 'zzz'"
 
 
 def test_an_unreachable_redis_has_a_code_in_json(unreachable_url: str) -> None:

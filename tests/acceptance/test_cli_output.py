@@ -32,7 +32,7 @@ COMMANDS = {
     "schedule show docs": SCHEDULE,
     "schedule show paused": SCHEDULE,
     "schedule show {long}": SCHEDULE,
-    "schedule update docs --spec @every:120000 --queue slow --kwargs {{}}": SCHEDULE | {"edit"},
+    "schedule update docs --spec @every:120000 --retry-budget 5 --kwargs {{}}": SCHEDULE | {"edit"},
     "schedule update {long} --spec '@every:120000' --dry-run": SCHEDULE | {"edit"},
     "schedule pause {long} --note " + "'a long note, "  + "x" * 300 + "'": SCHEDULE,
     "schedule resume paused": SCHEDULE | {"edit"},
@@ -102,6 +102,16 @@ def test_help_fits_and_names_no_python(cli: Cli, command: str) -> None:
     said = cli.text(*command.split(), "--help")
     assert max(map(len, said.splitlines())) <= 80
     assert "Usage: duly" in said
+
+
+@pytest.mark.parametrize("width", ["80", "160"])
+@pytest.mark.parametrize("command", ["runs", "runs docs", "events docs", "events feed"])
+def test_every_record_of_the_past_is_one_line(cli: Cli, lived_in: Occurrence, command: str, width: str) -> None:
+    (records,) = [each for each in cli.json(*command.split()).values() if isinstance(each, list)]
+    lines = cli.text(*command.split(), COLUMNS=width).splitlines()
+    days = [line for line in lines if line.endswith(" UTC")]
+    assert len(lines) == 1 + len(days) + len(records)
+    assert not {"accepted", "outcome_unknown"} & set(" ".join(lines).split())
 
 
 def test_markup_and_emoji_codes_are_shown_as_they_are(cli: Cli, lived_in: Occurrence) -> None:

@@ -139,6 +139,31 @@ def test_a_module_that_is_not_there_is_named(started: Started) -> None:
     assert "module 'no_such_module.tasks' cannot be imported: ModuleNotFoundError" in said
 
 
+def test_a_module_that_is_not_there_says_where_to_run_it(started: Started) -> None:
+    for module, lies in (("no_such_app.tasks", "no_such_app/"), ("no_such_tasks", "no_such_tasks.py")):
+        assert Cli().refusal("worker", "-m", module).endswith(f"; run it where {lies} lies, or set PYTHONPATH")
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("import json\njson.loads('{')", 2),
+        ("\n\nimport no_such_library", 3),
+        ("\ndef", 2),
+        ("from duly.worker import task\n@task('a b')\ndef f(): pass", 2),
+    ],
+)
+def test_an_error_in_a_module_names_the_line_of_the_users_own_code(
+    started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, line: int
+) -> None:
+    (tmp_path / "mytasks_bad.py").write_text("import mytasks_worse")
+    (tmp_path / "mytasks_worse.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    said = Cli().refusal("worker", "-m", "mytasks_bad")
+    assert said.endswith(f" (mytasks_worse.py, line {line})")
+    assert "PYTHONPATH" not in said
+
+
 def test_a_role_that_is_not_installed_is_named(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise LookupError

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from duly.common.identity import Occurrence
 from tests.acceptance.conftest import ADD, Cli
 from tests.store.conftest import Bench
 
@@ -64,6 +66,79 @@ def test_every_option_is_also_an_environment_variable(cli: Cli) -> None:
 def test_a_missing_required_field_is_named_in_one_line(cli: Cli, field: str) -> None:
     at = ADD.index(f"--{field.replace('_', '-')}")
     assert f"{field}: is required" in cli.refusal("schedule", "add", "x", *ADD[:at], *ADD[at + 2 :])
+
+
+def test_all_missing_required_fields_are_named_in_one_line(cli: Cli) -> None:
+    assert cli.refusal("schedule", "add", "x", "--task", "t") == (
+        "spec: is required, and so are missed_run_policy (skip, run_once or backfill), "
+        "review_owner (who answers for holds)"
+    )
+
+
+def test_help_says_required_and_default_only_where_it_is_true(cli: Cli) -> None:
+    added, updated = cli.text("schedule", "add", "--help"), cli.text("schedule", "update", "--help")
+    assert added.count("Required.") == 4
+    assert "(default" in added
+    assert "Required." not in updated
+    assert "(default" not in updated
+
+
+def test_an_empty_review_owner_is_refused_in_our_words(cli: Cli) -> None:
+    said = cli.refusal("schedule", "add", "x", *ADD, "--review-owner", "")
+    assert said == "review_owner: must have at least 1 character: name who answers for occurrences that are held"
+
+
+def beat(bench: Bench, name: str, queues: list[str], tasks: list[str] | None = None) -> None:
+    told = {} if tasks is None else {"tasks": tasks}
+    bench.store.fleet.beat(name, {"role": "worker", "state": "idle", "queues": queues, **told})
+
+
+def test_a_task_that_no_running_worker_knows_is_noted_and_the_schedule_is_there(cli: Cli, bench: Bench) -> None:
+    beat(bench, "w.1", ["default"], ["docs.refresh", "docs.publish"])
+    wrong = [*ADD, "--task", "docs.refersh"]
+    result = cli("schedule", "add", "x", *wrong)
+    note = "no running worker knows task 'docs.refersh' (known: docs.refresh, docs.publish)"
+    assert (result.exit_code, result.stderr) == (0, f"note: {note}\n")
+    assert note in " ".join(cli.text("schedule", "show", "x").split())
+    assert cli.json("schedule", "add", "y", *wrong)["task"] == "docs.refersh"
+    assert cli("schedule", "update", "x", "--task", "docs.refresh").stderr == ""
+    assert cli("schedule", "update", "x", "--task", "other").stderr.startswith("note: no running worker knows")
+
+
+def test_a_queue_that_no_running_worker_listens_on_is_noted(cli: Cli, bench: Bench) -> None:
+    beat(bench, "w.1", ["default"], ["docs.refresh"])
+    said = cli("schedule", "add", "x", *ADD, "--queue", "slow").stderr
+    assert said == "note: no running worker listens on queue 'slow' (known: default)\n"
+    beat(bench, "w.2", ["slow"], ["other"])
+    said = cli("schedule", "add", "y", *ADD, "--queue", "slow").stderr
+    assert said == "note: no running worker that listens on queue 'slow' knows task 'docs.refresh'\n"
+
+
+def test_nothing_is_noted_without_workers_or_with_one_that_does_not_say_its_tasks(cli: Cli, bench: Bench) -> None:
+    bench.store.fleet.beat("w.s", {"role": "scheduler", "state": "holding"})
+    assert cli("schedule", "add", "x", *ADD).stderr == ""
+    beat(bench, "w.1", ["default"])
+    assert cli("schedule", "add", "y", *ADD).stderr == ""
+
+
+def test_the_next_run_of_a_paused_schedule_waits_for_its_resumption(cli: Cli) -> None:
+    cli.json("schedule", "add", "x", *ADD)
+    cli.json("schedule", "pause", "x", "--note", "n")
+    assert "next run          when resumed\n" in cli.text("schedule", "show", "x")
+    assert "when resumed" in cli.text("schedule", "list")
+    cli.json("schedule", "pause", "x", "--note", "n", "--until", "2026-01-02T00:00:00Z")
+    assert "when its pause ends, 2026-01-02T00:00:00Z (in 1 d)" in cli.text("schedule", "show", "x")
+    assert "2026-01-02T00:00:00Z" in cli.text("schedule", "list")
+
+
+def test_deleting_a_schedule_says_which_holds_stay_open(cli: Cli, lived_in: Occurrence) -> None:
+    assert "1 hold stays open: duly holds" in cli.text("schedule", "delete", "docs")
+    assert "stays open" not in cli.text("schedule", "delete", "feed")
+
+
+def test_an_export_names_its_file(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.text("schedule", "export", "-o", "s.toml") == "wrote 0 schedules to s.toml\n"
 
 
 def test_a_schedule_that_is_there_is_not_added_again(cli: Cli) -> None:

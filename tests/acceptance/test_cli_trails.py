@@ -7,14 +7,20 @@ from typing import Any
 
 import pytest
 
+from duly.common.cli import words
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
-from duly.common.records.trail import RunEvent
+from duly.common.records.trail import EnqueueEvent, RunEvent
 from duly.common.store.trails import TrailStore
 from tests.acceptance.conftest import ADD, Cli
 from tests.store.conftest import Bench
 
 MINUTE = 60_000
+
+
+def squeezed(line: str) -> str:
+    """The line without its columns."""
+    return " ".join(line.split())
 
 
 def test_events_come_in_pages_and_outlive_their_schedule(cli: Cli, lived_in: Occurrence) -> None:
@@ -73,7 +79,97 @@ def test_a_followed_run_is_one_line_for_people(cli: Cli, lived_in: Occurrence, m
 
     monkeypatch.setattr(TrailStore, "runs_after", interrupted)
     said = cli("runs", "docs", "-f", "--limit", "1").stdout
-    assert said == f"2026-01-01T00:01:00Z {lived_in} HELD attempt 1 held: outcome_unknown (w@1)\n"
+    assert [line.split() for line in said.splitlines()] == [
+        ["AT", "TICK", "TRY", "EVENT", "WORKER"],
+        ["2026-01-01", "UTC"],
+        ["00:01:00.000", "00:01:00", "1", "HELD:", "outcome", "unknown", "w"],
+    ]
+
+
+def test_the_runs_of_the_fleet_are_one_line_each_under_the_date(cli: Cli, lived_in: Occurrence) -> None:
+    lines = cli.text("runs", "--limit", "100").splitlines()
+    assert lines[0].split() == ["AT", "SCHEDULE", "TICK", "TRY", "EVENT", "WORKER"]
+    assert lines[1] == "2026-01-01 UTC"
+    assert len(lines) == 2 + len(cli.json("runs", "--limit", "100")["runs"])
+    assert any(squeezed(line) == "00:01:00.000 docs 00:01:00 1 HELD: outcome unknown w" for line in lines)
+    assert all("…" in line for line in lines if line.split()[1].startswith("aaa"))
+
+
+def test_a_tick_of_another_day_has_its_date_and_a_new_day_is_a_line_of_its_own(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick_ms, day_ms = 1_767_225_590_000, 86_400_000
+    page = [
+        RunEvent("2-0", "began", "docs", tick_ms, "RUNNING", 1, "vm-7.2.5be66f@28", 3, None, tick_ms + day_ms),
+        RunEvent("1-0", "acquired", "docs", tick_ms, "LEASED", 1, "vm-7.2.5be66f@28", 3, None, tick_ms),
+    ]
+    monkeypatch.setattr(TrailStore, "runs", lambda *_: (page, None))
+    said = cli.text("runs").splitlines()[1:]
+    assert said[::2] == ["2026-01-01 UTC", "2025-12-31 UTC"]
+    assert squeezed(said[1]) == "23:59:50.000 docs 2025-12-31 23:59:50 1 began vm-7.2"
+    assert squeezed(said[3]) == "23:59:50.000 docs 23:59:50 1 acquired vm-7.2"
+
+
+@pytest.mark.parametrize(
+    ("event", "reason", "said"),
+    [
+        ("enqueued", "scheduled", "enqueued"),
+        ("failed", "ValueError", "failed: ValueError"),
+        ("held", "retry_budget_exhausted", "HELD: retry budget exhausted"),
+        ("held", "HOLD_CHRONOLOGY_INVALID", "HELD: chronology invalid"),
+        ("delivered", "again", "delivered again: job was gone"),
+        ("outcome_unknown", "lease_expired", "outcome unknown: lease expired"),
+        ("resolved", "no-committed-result", "resolved: no committed result"),
+        ("succeeded", "resolved", "succeeded, says a reviewer"),
+        ("retry_due", None, "retry due"),
+        ("a_new_one", "for_us", "a new one: for us"),
+    ],
+)
+def test_a_transition_is_told_in_plain_words(event: str, reason: str | None, said: str) -> None:
+    assert words.transition(RunEvent("1-0", event, "docs", 1, "S", 1, None, None, reason, 5)) == said
+
+
+def test_long_names_and_reasons_keep_one_line_with_the_ends_of_names_in_sight(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = "ip-10-20-30-40.eu-central-1.compute.internal-4711.12.5be66f@28"
+    page = [RunEvent("2-0", "failed", "a" * 64, 1_500, "RETRY_WAIT", 100, worker, 3, "Very" * 40 + "Error", 86_400_000)]
+    monkeypatch.setattr(TrailStore, "runs", lambda *_: (page, None))
+    line = cli.text("runs").splitlines()[2]
+    assert len(line) <= 80
+    assert line.count("…") == 3
+    assert line.endswith(".12")
+    wide = cli.text("runs", COLUMNS="400").splitlines()[2]
+    assert "…" not in wide
+
+
+def test_events_are_one_line_each_with_the_count_and_the_range_of_what_was_dropped(
+    cli: Cli, lived_in: Occurrence
+) -> None:
+    lines = cli.text("events", "feed").splitlines()
+    assert [squeezed(line) for line in lines] == [
+        "TICK OUTCOME REASON COUNT RECORDED",
+        "2026-01-01 UTC",
+        "01:01:00 enqueued 01:01:00",
+        "00:02:00..01:00:00 skipped missed-run policy or pause 59 ticks 01:01:00",
+        "00:01:00 enqueued 00:01:00",
+    ]
+    assert squeezed(cli.text("events", "docs").splitlines()[2]) == "01:01:00 skipped a hold is open 01:01:00"
+
+
+def test_every_reason_of_an_event_fits_beside_a_range_of_two_days(
+    cli: Cli, lived_in: Occurrence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = [
+        EnqueueEvent(
+            "1-0", 5, "deduplicated", reason, None, 99, 1_767_139_200_000, 1_767_225_700_000, 1_767_225_700_001
+        )
+        for reason in words.AUDIT
+    ]
+    monkeypatch.setattr(TrailStore, "events", lambda *_: (page, None))
+    lines = cli.text("events", "docs").splitlines()
+    assert len(lines) == len(page) + 2
+    assert max(map(len, lines)) <= 80
 
 
 def test_an_extra_run_with_the_same_key_is_the_same_run(cli: Cli, lived_in: Occurrence) -> None:
@@ -120,8 +216,45 @@ def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, ou
     }
     assert cli.json(*resolve(lived_in, outcome))["replayed"]
     other = "abandoned" if outcome == "committed" else "committed"
-    assert "was resolved differently already" in cli.refusal(*resolve(lived_in, other))
+    said = cli.refusal(*resolve(lived_in, other))
+    assert f"was resolved differently already ({outcome} by ann): " in said
+    waits = "attempt 2 is waiting to run" if state == "PENDING" else f"it ended as {state}"
+    assert said.endswith(f"{waits}; nothing is held")
     assert cli.text("holds") == "nothing is held\n"
+
+
+def test_a_different_resolution_while_another_attempt_runs_says_that_nothing_is_held(
+    cli: Cli, bench: Bench, lived_in: Occurrence
+) -> None:
+    cli.json(*resolve(lived_in, "no-committed-result"))
+    bench.running(lived_in, attempt=2)
+    said = cli.refusal(*resolve(lived_in, "committed"))
+    assert said.endswith("(no-committed-result by ann): attempt 2 is running; nothing is held")
+
+
+def test_an_earlier_resolution_is_told_from_the_hold_that_stands(cli: Cli, bench: Bench, lived_in: Occurrence) -> None:
+    name = str(lived_in)
+    assert "resolved" not in cli.text("occurrence", name).replace("hold resolve", "")
+    cli.json(*resolve(lived_in, "no-committed-result"))
+    bench.running(lived_in, attempt=2)
+    assert "lease ends" in cli.text("occurrence", name)
+    bench.expire(lived_in)
+    bench.sweep()
+    said = cli.text("occurrence", name)
+    assert "earlier hold resolved  no-committed-result by ann" in said
+    cli.json(*resolve(lived_in, "committed"))
+    said = cli.text("occurrence", name)
+    assert "earlier hold" not in said
+    assert "lease ends" not in said
+    assert "lease owner" not in said
+
+
+def test_an_occurrence_can_be_named_as_the_logs_name_it(cli: Cli, lived_in: Occurrence) -> None:
+    assert cli.json("occurrence", str(lived_in)) == cli.json("occurrence", "docs", str(lived_in.tick_ms))
+    assert cli.json("occurrence", "docs@2026-01-01T00:01:00Z")["tick_ms"] == lived_in.tick_ms
+    assert "Name the tick too" in cli.refusal("occurrence", "docs", code=2)
+    words = ["--outcome", "committed", "--by", "ann", "--evidence", "e"]
+    assert cli.json("hold", "resolve", str(lived_in), *words)["schedule_id"] == "docs"
 
 
 def test_a_spent_budget_needs_extra_attempts(cli: Cli, bench: Bench) -> None:
@@ -229,3 +362,8 @@ def test_the_fleet_shows_the_duty_and_the_processes(cli: Cli, lived_in: Occurren
     assert "host-1.1" in said
     shown = cli.json("fleet")
     assert (shown["holds"], shown["schedules"], len(shown["workers"])) == (1, 4, 2)
+
+
+def test_the_fleet_lists_the_tasks_of_a_worker_as_words(cli: Cli, bench: Bench) -> None:
+    bench.store.fleet.beat("w.1", {"role": "worker", "queues": ["default"], "tasks": ["a.b", "c"], "pid": 1})
+    assert "queues default, tasks a.b c, pid 1" in squeezed(cli.text("fleet", COLUMNS="160"))

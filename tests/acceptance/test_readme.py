@@ -6,16 +6,22 @@ import importlib.util
 import re
 import shlex
 import sys
+import urllib.error
+import urllib.request
 from dataclasses import fields
+from email.message import Message
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
 
+import duly.worker
 from duly.common.cli import root
 from duly.common.cli.schedule.schedule_file import read_text
 from duly.common.settings import Settings
 from duly.worker import tasks
+from duly.worker.gate import PROBE_ANSWERS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -61,18 +67,43 @@ def test_the_example_schedules_file_can_be_applied() -> None:
     assert entry.definition.schedule_id == "docs"
 
 
-def test_the_example_task_module_registers_the_task_of_the_example_schedule(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (source,) = blocks("python")
-    (tmp_path / "readme_tasks.py").write_text(source)
-    spec = importlib.util.spec_from_file_location("readme_tasks", tmp_path / "readme_tasks.py")
-    assert spec is not None
-    assert spec.loader is not None
+def example_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
+    """The example modules, imported into an empty registry."""
     monkeypatch.setattr(tasks, "_tasks", {})
-    monkeypatch.setitem(sys.modules, "readme_tasks", module := importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(module)
-    assert tasks.task_names() == ["docs.refresh"]
+    made = []
+    for number, source in enumerate(blocks("python")):
+        name = f"readme_tasks_{number}"
+        (tmp_path / f"{name}.py").write_text(source)
+        spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        monkeypatch.setitem(sys.modules, name, module := importlib.util.module_from_spec(spec))
+        spec.loader.exec_module(module)
+        made.append(module)
+    return made
+
+
+def test_the_example_task_modules_register_the_tasks_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example_tasks(tmp_path, monkeypatch)
+    assert tasks.task_names() == ["billing.charge", "docs.refresh"]
+
+
+@pytest.mark.parametrize(("code", "answer"), [(None, "COMMITTED"), (404, "NO_COMMITTED_RESULT"), (503, "UNKNOWN")])
+def test_the_example_probe_answers_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int | None, answer: str
+) -> None:
+    def urlopen(url: str, timeout: float) -> None:
+        if code is not None:
+            raise urllib.error.HTTPError(url, code, "", Message(), None)
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    _, billing = example_tasks(tmp_path, monkeypatch)
+    assert billing.charged("docs@1:00") == answer
+    assert answer in PROBE_ANSWERS
+
+
+def test_everything_that_the_worker_exports_is_named() -> None:
+    assert [name for name in duly.worker.__all__ if f"`{name}`" not in README] == []
 
 
 def test_every_make_target_it_names_exists() -> None:

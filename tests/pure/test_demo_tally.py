@@ -256,6 +256,16 @@ def test_the_table_fits_in_80_columns_with_large_numbers() -> None:
     assert "All promises kept." in lines[-1]
 
 
+def test_the_heads_are_whole_words_that_end_above_their_numbers() -> None:
+    row = replace(tally([true_records().sealed()]).rows[0], due=1, enqueued=2, skipped=3, dropped=4, coalesced=5)
+    upper, lower, numbers, *_ = report.table(Tally([replace(row, held=6, attempts=7, effects=8, vanished=9)]))
+    heads = ["due", "enqueued", "skipped", "dropped", "coalesced", "held", "attempts", "effects", "doubled", "vanished"]
+    assert sorted([*upper.split(), *lower.split()]) == sorted(["schedule", *heads])
+    for head, number in zip(heads, [1, 2, 3, 4, 5, 6, 7, 8, 0, 9], strict=True):
+        line = upper if head in upper else lower
+        assert numbers[line.index(head) + len(head) - 1] == str(number)
+
+
 def test_every_broken_promise_is_a_line_of_the_verdict() -> None:
     made = judged(lambda records: records.effects.append(records.effects[0]))
     assert report.verdict(made) == ["BROKEN: docs 1970-01-01T00:00:11Z attempt 1 had 2 effects"]

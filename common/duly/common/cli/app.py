@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import click
 
@@ -23,6 +24,20 @@ def _connect(settings: Settings) -> Store:
     from duly.common.store import Store
 
     return Store.connect(settings)
+
+
+def _address(url: str) -> str:
+    """``host:port/db``, or the path of a socket."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "localhost", parts.port or 6379
+    except ValueError:
+        return "an address that cannot be read"
+    database = parse_qs(parts.query).get("db", [""])[0]
+    if parts.scheme == "unix":
+        return parts.path + (f" database {database}" if database else "")
+    host = f"[{host}]" if ":" in host else host
+    return f"{host}:{port}/{database or parts.path.strip('/') or 0}"
 
 
 @dataclass
@@ -42,6 +57,15 @@ class App:
     @cached_property
     def store(self) -> Store:
         return self.connect(self.settings)
+
+    def tried(self) -> str:
+        """Where the store was looked for, without credentials; empty while no command has asked for one."""
+        if "settings" not in vars(self):
+            return ""
+        address = _address(self.settings.redis_url)
+        if self.redis_url is not None:
+            return f"tried {address}"
+        return f"tried {address}, as neither --redis-url nor DULY_REDIS_URL is given; 'duly up' brings its own store"
 
     def now_ms(self) -> int:
         """The store's clock."""

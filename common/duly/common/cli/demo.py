@@ -8,6 +8,7 @@ import sys
 import click
 
 from duly.common.cli.app import App, pass_app
+from duly.common.cli.failure import INTERRUPTED
 from duly.common.clock import SystemClock
 
 
@@ -29,6 +30,10 @@ def demo(app: App, keep: bool, as_json: bool) -> int:
     narrator.title("duly demo: three workers, one store, and everything that goes wrong.", "head")
     try:
         tally = run_demo(narrator, keep=keep)
+    except KeyboardInterrupt:
+        narrator.close()
+        narrator.title("Stopped before the end; all its processes are gone.")
+        return INTERRUPTED
     finally:
         narrator.close()
     if app.json:

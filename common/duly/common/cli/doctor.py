@@ -27,11 +27,18 @@ class Unsafe(DulyError):
 @pass_app
 def doctor(app: App) -> None:
     """Is this Redis safe for leases? Ends with 1 when a check fails."""
-    checks = examine(app.store.client)
+    checks = [_addressed(check, app) for check in examine(app.store.client)]
     failed = [check.name for check in checks if check.status is Status.FAIL]
     app.show({"ok": not failed, "checks": [dataclasses.asdict(check) for check in checks]}, lambda: _draw(checks))
     if failed:
         raise Unsafe(f"{count(len(failed), 'check')} failed: {', '.join(failed)}")
+
+
+def _addressed(check: Check, app: App) -> Check:
+    """A Redis that does not answer, with where it was looked for."""
+    if check.name != "reachable" or check.status is not Status.FAIL:
+        return check
+    return dataclasses.replace(check, detail=f"{check.detail} ({app.tried()})")
 
 
 def _draw(checks: Sequence[Check]) -> RenderableType:

@@ -10,9 +10,7 @@ from rich.console import RenderableType
 from duly.common.cli import cursors, output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
-from duly.common.cli.trail import check_known, repeated
-from duly.common.cli.words import audit_reason
-from duly.common.instant import to_rfc3339
+from duly.common.cli.trail import check_known, event_lines
 from duly.common.records.trail import EnqueueEvent
 
 
@@ -22,7 +20,10 @@ from duly.common.records.trail import EnqueueEvent
 @shared
 @pass_app
 def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
-    """What became of each tick of a schedule, newest first; also of one that was deleted."""
+    """What became of each tick of a schedule, newest first; also of one that was deleted.
+
+    Times are UTC. What became of the attempts at a tick that was enqueued is in `duly runs`.
+    """
     inner = cursors.decode(cursor, cursors.STREAM)
     check_known(app.store, schedule_id)
     page, after = app.store.trails.events(schedule_id, limit, inner)
@@ -36,14 +37,4 @@ def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
 def _draw(schedule_id: str, page: Sequence[EnqueueEvent], next_cursor: str | None) -> RenderableType:
     if not page:
         return output.cell("no events yet: no tick of this schedule has come due")
-    rows = [
-        (
-            to_rfc3339(event.tick_ms),
-            event.outcome,
-            output.lines(audit_reason(event.reason), repeated(event)),
-            output.stamp(event.recorded_ms),
-        )
-        for event in page
-    ]
-    listed = output.table("TICK", "OUTCOME", "REASON", "RECORDED", rows=rows)
-    return output.stack(listed, output.more(next_cursor, "duly", "events", schedule_id))
+    return output.stack(*event_lines(page), output.more(next_cursor, "duly", "events", schedule_id))

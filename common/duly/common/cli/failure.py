@@ -11,14 +11,16 @@ from typing import Any
 
 import click
 
-from duly.common.cli.text import one_line
-from duly.common.errors import DulyError, Held
+from duly.common.cli.app import App
+from duly.common.cli.text import close_to, one_line
+from duly.common.errors import DulyError, Held, ScheduleNotFound, StoreUnavailable
 
 REFUSED = 1
 USAGE = 2
 HELD = 3
 INTERRUPTED = 130
 LONGEST_LINE = 600
+_NAMES = 1_000
 BROKEN_PIPE = 141
 """128 + SIGPIPE, what a shell reports for any program whose reader went away."""
 
@@ -48,12 +50,12 @@ def describe(error: BaseException) -> Failure:
     return Failure("unexpected", f"unexpected {name}; run it again with DULY_DEBUG=1 for the details", REFUSED)
 
 
-def report(error: BaseException, *, as_json: bool) -> int:
+def report(error: BaseException, app: App, *, as_json: bool) -> int:
     """Say what went wrong, and return the exit code."""
     failure = describe(error)
     if os.environ.get("DULY_DEBUG"):
         click.echo("".join(traceback.format_exception(error)), err=True)
-    message = _bounded(one_line(failure.message))
+    message = _bounded(one_line(failure.message + _hint(error, app)))
     if not as_json:
         click.echo(f"duly: {message}", err=True)
         return failure.exit_code
@@ -62,6 +64,26 @@ def report(error: BaseException, *, as_json: bool) -> int:
         said["field"] = failure.fault
     click.echo(json.dumps({"error": {**said, **failure.details}}), err=True)
     return failure.exit_code
+
+
+def _hint(error: BaseException, app: App) -> str:
+    """What the user may want to know besides: the address that was tried, an id like the one that is not there."""
+    if isinstance(error, StoreUnavailable):
+        return f" ({app.tried()})" if app.tried() and unreached(error) else ""
+    if isinstance(error, ScheduleNotFound):
+        try:
+            return close_to(error.schedule_id, (each.schedule_id for each in app.store.schedules.page(_NAMES)[0]))
+        except DulyError:
+            return ""
+    return ""
+
+
+def unreached(error: StoreUnavailable) -> bool:
+    """Whether the connection failed, rather than a request."""
+    from redis import exceptions
+
+    causes = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.InvalidResponse)
+    return isinstance(error.__cause__, causes)
 
 
 def _bounded(message: str) -> str:

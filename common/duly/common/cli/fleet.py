@@ -13,7 +13,7 @@ from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
 from duly.common.cli.text import count, duration
 
-_SHOWN = {"name", "role", "state", "queues", "seen_at", "seen_ms_ago"}
+_SHOWN = {"name", "role", "state", "queues", "tasks", "seen_at", "seen_ms_ago"}
 
 
 @click.command()
@@ -54,8 +54,8 @@ def _workers(snapshot: Mapping[str, Any]) -> RenderableType:
 
 
 def _details(process: Mapping[str, Any]) -> str | None:
-    queues = process.get("queues")
-    parts = ["queues " + " ".join(map(str, queues))] if isinstance(queues, list) and queues else []
+    lists = [(name, process.get(name)) for name in ("queues", "tasks")]
+    parts = [f"{name} {' '.join(map(str, each))}" for name, each in lists if isinstance(each, list) and each]
     parts += [f"{name} {value}" for name, value in process.items() if name not in _SHOWN and value not in (None, "")]
     return ", ".join(parts)
 

@@ -6,8 +6,11 @@ import click
 
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.options import read_tick, shared
-from duly.common.identity import Occurrence, check_schedule_id
+from duly.common.cli.options import read_occurrence, shared
+from duly.common.errors import Refused
+from duly.common.identity import Occurrence
+from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
+from duly.common.store import Store
 from duly.common.store.holds import Resolution
 
 
@@ -19,7 +22,7 @@ def hold() -> None:
 
 @hold.command()
 @click.argument("schedule_id", metavar="ID")
-@click.argument("tick", metavar="TICK_MS")
+@click.argument("tick", metavar="TICK_MS", required=False)
 @click.option(
     "--outcome",
     required=True,
@@ -31,10 +34,16 @@ def hold() -> None:
 @click.option("--extra-attempts", type=int, default=0, metavar="N", help="Allow more than the retry budget.")
 @shared
 @pass_app
-def resolve(app: App, schedule_id: str, tick: str, outcome: str, by: str, evidence: str, extra_attempts: int) -> None:
-    """Say what is true of a held occurrence. The same resolution twice is one."""
-    occurrence = Occurrence(check_schedule_id(schedule_id), read_tick(tick))
-    state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts)
+def resolve(
+    app: App, schedule_id: str, tick: str | None, outcome: str, by: str, evidence: str, extra_attempts: int
+) -> None:
+    """Say what is true of a held occurrence. The same resolution twice is one. ID@TICK_MS is accepted too."""
+    occurrence = read_occurrence(schedule_id, tick)
+    try:
+        state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts)
+    except Refused as refused:
+        raise _explained(app.store, occurrence, refused) from refused
+    schedule_id = occurrence.schedule_id
     app.show(
         {"schedule_id": schedule_id, "tick_ms": occurrence.tick_ms, "state": state.value, "replayed": again},
         lambda: output.facts(
@@ -45,3 +54,21 @@ def resolve(app: App, schedule_id: str, tick: str, outcome: str, by: str, eviden
             ]
         ),
     )
+
+
+def _explained(store: Store, occurrence: Occurrence, refused: Refused) -> Refused:
+    """The refusal, and for a hold that was resolved in another way how the occurrence stands since."""
+    record = store.attempts.find(occurrence) if refused.code == "resolution_conflict" else None
+    if record is None or record.resolution is None or record.state is OccurrenceState.HELD:
+        return refused
+    earlier = f"{record.resolution['outcome']} by {record.resolution['by']}"
+    message = f"{occurrence} was resolved differently already ({earlier}): {_stands(record)}; nothing is held"
+    return Refused(message, code=refused.code)
+
+
+def _stands(record: OccurrenceRecord) -> str:
+    if record.state in {OccurrenceState.LEASED, OccurrenceState.RUNNING}:
+        return f"attempt {record.attempt} is running"
+    if record.state in {OccurrenceState.PENDING, OccurrenceState.RETRY_WAIT}:
+        return f"attempt {record.attempt + 1} is waiting to run"
+    return f"it ended as {record.state.value}"

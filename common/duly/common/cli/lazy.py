@@ -10,6 +10,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from duly.common.cli.text import close_to
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -32,6 +34,14 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         entry = self.table.get(cmd_name)
         return None if entry is None else _load(cmd_name, entry.target)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = "" if args[0] in self.table else close_to(args[0], self.table)
+        if near and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{args[0]}'{near}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):

@@ -18,7 +18,18 @@ from duly.common.errors import DulyError
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _TRIAL = """
-import importlib, json, os, sys
+import importlib, json, os, sys, sysconfig, traceback
+library = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+def place(error):
+    if isinstance(error, SyntaxError) and error.filename:
+        return [error.filename, error.lineno]
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    import duly
+    known = library + tuple(each + os.sep for each in duly.__path__)
+    own = [each for each in frames if not each.filename.startswith(known)]
+    installed = [each for each in frames if "-packages" + os.sep in each.filename]
+    found = (own or installed)[-1:]
+    return [found[0].filename, found[0].lineno] if found else None
 sys.path[:] = json.loads(sys.argv[1])
 answer = os.dup(1)
 os.dup2(2, 1)
@@ -27,9 +38,11 @@ for name in sys.argv[2:]:
         importlib.import_module(name)
     except BaseException as error:
         if os.environ.get("DULY_DEBUG"):
-            import traceback
             traceback.print_exc()
-        os.write(answer, json.dumps([name, type(error).__name__, str(error)]).encode())
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        answer_json = json.dumps([name, type(error).__name__, str(said)[:1000], place(error), missing])
+        os.write(answer, answer_json.encode())
         os._exit(1)
 os._exit(0)
 """
@@ -59,7 +72,27 @@ def check_modules(names: Sequence[str]) -> None:
     if tried.returncode == 0:
         return
     try:
-        name, kind, message = json.loads(tried.stdout)
+        name, kind, message, place, missing = json.loads(tried.stdout)
     except ValueError:
-        name, kind, message = ", ".join(names), "its import", f"ended the process ({tried.returncode})"
-    raise ModuleUnusable(f"module '{name}' cannot be imported: {kind}: {one_line(message)[:300]}")
+        name, kind, message, place, missing = _ended(names, tried.returncode)
+    said = f"module '{name}' cannot be imported: {kind}: {one_line(message)[:300]}"
+    if place:
+        said += f" ({_path(place[0])}, line {place[1]})"
+    elif missing and f"{name}.".startswith(f"{missing}."):
+        said += f"; run it where {_lies(name)} lies, or set PYTHONPATH"
+    raise ModuleUnusable(said)
+
+
+def _ended(names: Sequence[str], code: int) -> tuple[str, str, str, None, None]:
+    return ", ".join(names), "its import", f"ended the process ({code})", None, None
+
+
+def _path(file: str) -> str:
+    """The file as seen from the working directory, if it is below it."""
+    here = os.getcwd() + os.sep
+    return file.removeprefix(here)
+
+
+def _lies(name: str) -> str:
+    package, dot, _ = name.partition(".")
+    return f"{package}/" if dot else f"{name}.py"

@@ -11,11 +11,11 @@ from duly.common.cli import output, words
 from duly.common.cli.absence import Absence, explain_absence, timeline_of
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.holds import how_to_resolve
-from duly.common.cli.options import read_tick, shared
+from duly.common.cli.options import read_occurrence, shared
 from duly.common.cli.text import count
-from duly.common.cli.trail import what_happened
+from duly.common.cli.trail import RunLines
 from duly.common.errors import ScheduleNotFound
-from duly.common.identity import Occurrence, check_schedule_id
+from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.records.trail import RunEvent
@@ -24,15 +24,15 @@ from duly.common.store import Store
 
 @click.command()
 @click.argument("schedule_id", metavar="ID")
-@click.argument("tick", metavar="TICK_MS")
+@click.argument("tick", metavar="TICK_MS", required=False)
 @shared
 @pass_app
-def occurrence(app: App, schedule_id: str, tick: str) -> None:
+def occurrence(app: App, schedule_id: str, tick: str | None) -> None:
     """All that is known of one tick. TICK_MS is epoch milliseconds or an RFC 3339 instant.
 
-    Without a record it says why: skipped, dropped, still ahead.
+    ID@TICK_MS, as logs name it, is the same. Without a record it says why: skipped, dropped, still ahead.
     """
-    asked = Occurrence(check_schedule_id(schedule_id), read_tick(tick))
+    asked = read_occurrence(schedule_id, tick)
     record = app.store.attempts.find(asked)
     timeline = timeline_of(app.store, asked)
     if record is None:
@@ -115,6 +115,7 @@ def _draw(
 
 def _facts(record: OccurrenceRecord, now_ms: int) -> list[tuple[str, object]]:
     resolution = record.resolution or {}
+    leased = record.state in {OccurrenceState.LEASED, OccurrenceState.RUNNING}
     return [
         ("kind", record.kind),
         ("task", record.task),
@@ -123,8 +124,8 @@ def _facts(record: OccurrenceRecord, now_ms: int) -> list[tuple[str, object]]:
         ("idempotency key", record.idempotency_key),
         ("job", record.job_id),
         ("reviewer", record.review_owner),
-        ("lease owner", record.lease_owner),
-        ("lease ends", output.instant(record.lease_expires_ms, now_ms)),
+        ("lease owner", record.lease_owner if leased else None),
+        ("lease ends", output.instant(record.lease_expires_ms, now_ms) if leased else None),
         ("fencing token", record.fencing_token),
         ("effects", record.effects),
         ("earlier outcome", None if record.prior_outcome == "NONE" else record.prior_outcome),
@@ -136,7 +137,7 @@ def _facts(record: OccurrenceRecord, now_ms: int) -> list[tuple[str, object]]:
         ("held", output.instant(record.held_ms, now_ms)),
         ("ended", output.instant(record.ended_ms, now_ms)),
         (
-            "resolved",
+            "resolved" if record.state.terminal else "earlier hold resolved",
             f"{resolution['outcome']} by {resolution['by']}: {resolution['evidence']}" if resolution else None,
         ),
     ]
@@ -145,8 +146,5 @@ def _facts(record: OccurrenceRecord, now_ms: int) -> list[tuple[str, object]]:
 def _draw_timeline(timeline: Sequence[RunEvent]) -> RenderableType | None:
     if not timeline:
         return None
-    rows = [
-        (output.stamp(event.at_ms), event.state, what_happened(event), event.attempt, event.worker)
-        for event in timeline
-    ]
-    return output.stack("", output.table("AT", "STATE", "EVENT", "TRY", "WORKER", rows=rows))
+    lines = RunLines(timeline, hidden=["SCHEDULE", "TICK"])
+    return output.stack("", lines.heading(), *lines.of(timeline))

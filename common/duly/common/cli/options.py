@@ -9,7 +9,7 @@ import click
 
 from duly.common.cli.app import App
 from duly.common.errors import InvalidField
-from duly.common.identity import check_tick_ms
+from duly.common.identity import Occurrence, check_schedule_id, check_tick_ms
 from duly.common.instant import to_ms
 from duly.common.records.line import MAX_NOTE, check_line
 
@@ -71,6 +71,15 @@ def read_tick(text: str) -> int:
         raise InvalidField(
             "tick", "must be epoch milliseconds (1767225600000) or an instant (2026-01-01T00:00:00Z)"
         ) from None
+
+
+def read_occurrence(first: str, tick: str | None) -> Occurrence:
+    """The occurrence of two arguments, ``ID TICK``, or of one as logs name it, ``ID@TICK``; raises InvalidField."""
+    if tick is None:
+        first, at, tick = first.rpartition("@")
+        if not at:
+            raise click.UsageError("Name the tick too: ID TICK_MS or ID@TICK_MS.", click.get_current_context())
+    return Occurrence(check_schedule_id(first), read_tick(tick))
 
 
 def read_note(text: str) -> str:

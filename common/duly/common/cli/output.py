@@ -58,11 +58,11 @@ def lines(*values: object) -> Text:
     return Text("\n").join([cell(value) for value in values if value is not None])
 
 
-def table(*columns: str, rows: Iterable[Sequence[object]], whole: str | None = None) -> Table:
-    """A table whose cells fold rather than lose characters; the column named ``whole`` folds never."""
+def table(*columns: str, rows: Iterable[Sequence[object]]) -> Table:
+    """A table whose cells fold rather than lose characters."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, overflow="fold", no_wrap=column == whole)
+        made.add_column(column, overflow="fold")
     for row in rows:
         made.add_row(*[value if isinstance(value, Text) else cell(value) for value in row])
     return made
@@ -92,11 +92,6 @@ def instant(ms: int | None, now_ms: int) -> str | None:
 def instant_lines(ms: int | None, now_ms: int) -> Text:
     """The same on two lines, for a narrow column."""
     return cell(None) if ms is None else lines(to_rfc3339(ms), relative(ms, now_ms))
-
-
-def stamp(ms: int) -> Text:
-    """Date and time on two lines, for the narrowest column."""
-    return lines(*to_rfc3339(ms).split("T"))
 
 
 def command(*words: str) -> Text:

@@ -17,7 +17,7 @@ from duly.common.cli.options import shared_at_root
 
 COMMANDS = {
     "demo": Entry("duly.common.cli.demo:demo", "A whole fleet on an embedded store, with a story."),
-    "up": Entry("duly.common.cli.up:up", "Embedded store, workers and console, kept running."),
+    "up": Entry("duly.common.cli.up:up", "Embedded store and workers, kept running."),
     "worker": Entry("duly.common.cli.worker:worker", "Run workers, and a candidate for the duty."),
     "scheduler": Entry("duly.common.cli.scheduler:scheduler", "Run a candidate for the duty only."),
     "schedule": Entry("duly.common.cli.schedule:schedule", "Write, look at and change schedules."),
@@ -59,7 +59,7 @@ class Root(LazyGroup):
             code = failure.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - the last place that can turn it into a line
             # An option that cannot be parsed fails before --json behind it is seen.
-            code = failure.report(error, as_json=app.json or "--json" in given)
+            code = failure.report(error, app, as_json=app.json or "--json" in given)
         else:
             code = result if isinstance(result, int) else 0
         sys.exit(code)

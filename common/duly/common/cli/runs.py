@@ -11,9 +11,7 @@ from rich.console import RenderableType
 from duly.common.cli import cursors, output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
-from duly.common.cli.text import safe
-from duly.common.cli.trail import check_known, what_happened
-from duly.common.instant import to_rfc3339
+from duly.common.cli.trail import RunLines, check_known
 from duly.common.records.trail import RunEvent
 from duly.common.store import Store
 
@@ -27,7 +25,10 @@ _START = "0-0"
 @shared
 @pass_app
 def runs(app: App, schedule_id: str | None, follow: bool, limit: int, cursor: str | None) -> None:
-    """Run history of one schedule, or of the whole fleet: every transition, newest first."""
+    """Run history of one schedule, or of the whole fleet: every transition of attempts, newest first.
+
+    Times are UTC. What became of ticks that were not enqueued is in `duly events`.
+    """
     inner = cursors.decode(cursor, cursors.STREAM)
     if follow and cursor is not None:
         raise click.UsageError("--follow starts at the newest records; leave --cursor out.")
@@ -45,34 +46,28 @@ def runs(app: App, schedule_id: str | None, follow: bool, limit: int, cursor: st
 
 def _follow(store: Store, schedule_id: str | None, newest_first: Sequence[RunEvent], *, as_json: bool) -> None:
     events, cursor = list(reversed(newest_first)), _START
+    lines = RunLines(events, hidden=_hidden(schedule_id), follow=True)
+    if not as_json:
+        output.write(lines.heading())
     while True:
-        for event in events:
-            click.echo(json.dumps(event.to_dict()) if as_json else _line(event))
-            cursor = event.cursor
+        if as_json:
+            for event in events:
+                click.echo(json.dumps(event.to_dict()))
+        else:
+            for line in lines.of(events):
+                output.write(line)
+        if events:
+            cursor = events[-1].cursor
         events = store.trails.runs_after(cursor, schedule_id)
-
-
-def _line(event: RunEvent) -> str:
-    occurrence = f"{event.schedule_id}@{event.tick_ms}"
-    said = f"{to_rfc3339(event.at_ms)} {occurrence} {event.state} attempt {event.attempt} {what_happened(event)}"
-    return safe(said if event.worker is None else f"{said} ({event.worker})")
 
 
 def _draw(schedule_id: str | None, page: Sequence[RunEvent], next_cursor: str | None) -> RenderableType:
     if not page:
         return output.cell("no runs yet")
-    rows = [
-        (
-            output.stamp(event.at_ms),
-            output.lines(None if schedule_id else event.schedule_id, to_rfc3339(event.tick_ms)),
-            output.lines(event.state, what_happened(event)),
-            event.attempt,
-            event.worker,
-        )
-        for event in page
-    ]
-    listed = output.table(
-        "AT", "TICK" if schedule_id else "SCHEDULE, TICK", "STATE, EVENT", "TRY", "WORKER", rows=rows, whole="TICK"
-    )
+    lines = RunLines(page, hidden=_hidden(schedule_id))
     words = ["duly", "runs", *([schedule_id] if schedule_id else [])]
-    return output.stack(listed, output.more(next_cursor, *words))
+    return output.stack(lines.heading(), *lines.of(page), output.more(next_cursor, *words))
+
+
+def _hidden(schedule_id: str | None) -> Sequence[str]:
+    return ["SCHEDULE"] if schedule_id else []

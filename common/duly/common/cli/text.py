@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 
 # Control, format (direction marks among them), surrogate and unassigned characters, and line separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
@@ -48,3 +50,9 @@ def relative(ms: int, now_ms: int) -> str:
     if abs(distance) < 1000:
         return "now"
     return f"in {duration(distance)}" if distance > 0 else f"{duration(-distance)} ago"
+
+
+def close_to(typed: str, known: Iterable[str]) -> str:
+    """``; did you mean 'docs'?``, or nothing when no known name is close to what was typed."""
+    near = difflib.get_close_matches(typed[:200], list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""

@@ -170,7 +170,7 @@ def _next_steps(url: str, modules: Sequence[str]) -> str:
 In another terminal:
   export DULY_REDIS_URL={url}
   duly schedule add first --spec @every:5000 --task {task} \\
-      --missed-run-policy run_once --review-owner "$USER"
+      --missed-run-policy run_once --review-owner me
   duly runs --follow
   duly fleet
 Ctrl+C stops everything and keeps the data. HTTP console: not in this version.

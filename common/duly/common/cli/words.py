@@ -5,6 +5,7 @@ from __future__ import annotations
 from duly.common.cli.text import duration, relative
 from duly.common.instant import to_rfc3339
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
+from duly.common.records.trail import RunEvent
 
 HOLDS = {
     "outcome_unknown": "its worker was lost after the work had begun; whether it took effect is unknown",
@@ -46,6 +47,33 @@ AUDIT = {
     "invalid_schedule": "failed: the stored schedule cannot be used",
     "hook_error": "failed: an enqueue hook raised; still due",
 }
+_AUDIT_BRIEF = {
+    "accepted": "",
+    "replayed": "enqueued before; found again",
+    "unique_key": "it existed already",
+    "id_conflict": "its job id was taken",
+    "quarantined": "a hold is open",
+    "too_late": "found too late",
+    "overlap": "an earlier one was running",
+    "hook_veto": "vetoed by an enqueue hook",
+    "backlog_dropped": "missed-run policy or pause",
+    "store_unavailable": "Redis could not serve",
+    "backpressure": "the queue is full",
+    "invalid_schedule": "the schedule is unusable",
+    "hook_error": "an enqueue hook raised",
+}
+_TRANSITIONS: dict[tuple[str, str | None], str] = {
+    ("enqueued", "scheduled"): "enqueued",
+    ("enqueued", "manual"): "enqueued: an extra run",
+    ("delivered", "due"): "delivered",
+    ("delivered", "again"): "delivered again: job was gone",
+    ("refused", "owned"): "refused: another owns it",
+    ("coalesced", "newer_tick_due"): "gave way to a newer tick",
+    ("succeeded", "resolved"): "succeeded, says a reviewer",
+    ("succeeded", "probe"): "succeeded, says its probe",
+    ("abandoned", "resolved"): "abandoned by a reviewer",
+}
+_NAMES_AN_ERROR = {"failed", "late_failure"}
 _STATES = {
     OccurrenceState.SUCCEEDED: "done",
     OccurrenceState.COALESCED: "not run",
@@ -62,6 +90,26 @@ def hold_reason(code: str | None) -> str:
 def audit_reason(reason: str) -> str:
     """What became of a tick."""
     return AUDIT.get(reason, reason)
+
+
+def audit_brief(reason: str) -> str:
+    """The same beside the outcome, in a few words; empty where the outcome says it all."""
+    return _AUDIT_BRIEF.get(reason, reason)
+
+
+def transition(event: RunEvent) -> str:
+    """One transition of run history, in a few words."""
+    if (event.event, event.reason) in _TRANSITIONS:
+        return _TRANSITIONS[event.event, event.reason]
+    if event.event == "late_result":
+        return "late result: evidence only"
+    what = "HELD" if event.event == "held" else event.event.replace("_", " ")
+    if not event.reason:
+        return what
+    if event.event in _NAMES_AN_ERROR:
+        return f"{what}: {event.reason}"
+    plain = event.reason.removeprefix("HOLD_").lower() if event.reason.startswith("HOLD_") else event.reason
+    return f"{what}: {plain.replace('_', ' ').replace('-', ' ')}"
 
 
 def state(record: OccurrenceRecord, now_ms: int) -> str:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from duly.common.demo.tally import Row, Tally
 
-_LEGEND = "due = enq'd + skip'd + drop'd; coal.: enqueued, then gave way to a newer tick"
-_COLUMNS = (
-    ("due", "due"),
-    ("enqueued", "enq'd"),
-    ("skipped", "skip'd"),
-    ("dropped", "drop'd"),
-    ("coalesced", "coal."),
-    ("held", "held"),
-    ("attempts", "att's"),
-    ("effects", "eff's"),
-    ("duplicates", "dupl."),
-    ("vanished", "vanish'd"),
+_LEGEND = (
+    "due = enqueued + skipped + dropped; coalesced: enqueued, then gave way to a",
+    "newer tick; doubled: an effect that happened twice; vanished: not on record",
 )
+# The heads stand on two lines in turns, so that each is a whole word and the table fits in 80 columns.
+_FIRST = 8
+_COLUMNS = (
+    ("due", 6),
+    ("enqueued", 9),
+    ("skipped", 8),
+    ("dropped", 8),
+    ("coalesced", 7),
+    ("held", 6),
+    ("attempts", 8),
+    ("effects", 8),
+    ("duplicates", 6),
+    ("vanished", 5),
+)
+_HEADS = {"duplicates": "doubled"}
 
 
 def table(tally: Tally) -> list[str]:
-    """One line for each schedule under a line of headings, and what the headings mean."""
-    lines = [f"{'schedule':<9}" + "".join(f"{short:>{_width(short)}}" for _, short in _COLUMNS)]
-    return [*lines, *[_line(row) for row in tally.rows], _LEGEND]
+    """One line for each schedule under two lines of headings, and what the headings mean."""
+    return [*_headings(), *[_line(row) for row in tally.rows], *_LEGEND]
 
 
 def verdict(tally: Tally) -> list[str]:
@@ -37,9 +42,17 @@ def verdict(tally: Tally) -> list[str]:
     return [f"BROKEN: {line}" for line in tally.broken]
 
 
+def _headings() -> list[str]:
+    upper, lower, end = "", "schedule", _FIRST
+    for at, (name, width) in enumerate(_COLUMNS):
+        end += width
+        head = _HEADS.get(name, name)
+        if at % 2:
+            upper = upper.ljust(end - len(head)) + head
+        else:
+            lower = lower.ljust(end - len(head)) + head
+    return [upper, lower]
+
+
 def _line(row: Row) -> str:
-    return f"{row.schedule_id:<9}" + "".join(f"{getattr(row, name):>{_width(short)}}" for name, short in _COLUMNS)
-
-
-def _width(heading: str) -> int:
-    return len(heading) + 1
+    return f"{row.schedule_id:<{_FIRST}}" + "".join(f"{getattr(row, name):>{width}}" for name, width in _COLUMNS)

@@ -40,6 +40,8 @@ def run_demo(narrator: Narrator, *, keep: bool, clock: Clock | None = None) -> T
             made = _told(scene)
             if keep:
                 _keep_running(scene, embedded, folder)
+            else:
+                _next_steps(narrator)
             return made
         finally:
             _ignore_signals()
@@ -71,6 +73,12 @@ def _told(scene: Scene) -> Tally:
     return made
 
 
+def _next_steps(narrator: Narrator) -> None:
+    narrator.title("")
+    narrator.title("Next: `make up` (or `duly up`) keeps a fleet of your own running, and the README")
+    narrator.title("says how to write a task; `duly demo --keep` leaves this one up to look around.")
+
+
 def _keep_running(scene: Scene, embedded: EmbeddedStore, folder: Path) -> None:
     """Resume the schedules and wait for a signal, which is the expected end."""
     for schedule_id in story.schedule_ids(scene):
@@ -91,6 +99,7 @@ def _keep_running(scene: Scene, embedded: EmbeddedStore, folder: Path) -> None:
         while not scene.fleet.missing():
             time.sleep(0.2)
     except KeyboardInterrupt:
+        scene.narrator.title("Stopping; running work may finish.")
         # What is kept should not hold attempts that were cut off.
         scene.fleet.stop()
         return

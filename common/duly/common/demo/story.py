@@ -24,6 +24,7 @@ _COMMON: dict[str, Any] = {
 }
 _QUICK_RETRY = {"base_ms": 500, "factor": 1, "max_ms": 500}
 _DOWN_MS = 6_500
+_STEP_MS = 2_000
 # Long enough into the work to be in its middle, before its effect at the end.
 _MIDDLE_MS = 400
 # Runs that are let go because the duty holder makes them.
@@ -54,7 +55,7 @@ def ticks_and_owners(scene: Scene) -> None:
         "crawl", "docs.refresh", 1_500, spec="@every:2000", missed_run_policy="run_once",
         backoff=_QUICK_RETRY, **_COMMON,
     )  # fmt: skip
-    scene.narrator.say("schedule crawl: every 2 s, for 1.5 s; if missed, only the latest runs")
+    scene.narrator.say("schedule crawl: every 2 s, each run takes 1.5 s; if missed, the latest runs")
     for _ in range(3):
         scene.event("a run of docs", _succeeded("docs"))
     _edit(scene, "Added while the fleet watches.")
@@ -107,7 +108,11 @@ def fleet_down(scene: Scene) -> None:
     down_ms = scene.store.schedules.now_ms()
     scene.narrator.say("all three workers are stopped, as for a deploy; running work finished", "act")
     _edit(scene, "Added while nobody watched.")
-    scene.pause(_DOWN_MS)
+    scene.narrator.say(f"now nobody is there for {_DOWN_MS / 1000:.1f} s, and ticks come due all the same")
+    for passed_ms in range(_STEP_MS, _DOWN_MS + 1, _STEP_MS):
+        scene.pause(_STEP_MS)
+        scene.narrator.say(f"... {passed_ms / 1000:.0f} s", "dim")
+    scene.pause(_DOWN_MS % _STEP_MS)
     scene.narrator.say(f"{_DOWN_MS / 1000:.1f} s of ticks came due, and nobody was there")
     scene.fleet.start()
     scene.narrator.say("all three workers are started again", "act")

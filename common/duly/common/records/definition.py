@@ -242,6 +242,8 @@ _REQUIRED = {
     "review_owner": "is required: who answers for occurrences that are held",
 }
 
+_EMPTY = {"review_owner": "must have at least 1 character: name who answers for occurrences that are held"}
+
 
 def _first_fault(error: ValidationError) -> InvalidField:
     fault = error.errors(include_url=False, include_input=False)[0]
@@ -253,5 +255,9 @@ def _first_fault(error: ValidationError) -> InvalidField:
         return InvalidField(re.sub(r"[^\w.-]", "?", field, flags=re.ASCII)[:80], "is not a field of a schedule")
     if kind == "string_pattern_mismatch":
         return InvalidField(field, _PATTERNS.get(field, "has characters that are not allowed"))
+    if kind == "string_too_short":
+        return InvalidField(field, _EMPTY.get(field, "must have at least 1 character"))
+    if kind == "string_too_long":
+        return InvalidField(field, f"must be at most {fault['ctx']['max_length']} characters long")
     message = fault["msg"]
     return InvalidField(field, message[:1].lower() + message[1:])

@@ -19,7 +19,7 @@ from duly.common.errors import Refused
 @pass_app
 def delete(app: App, schedule_id: str, yes: bool, revision: int | None) -> None:
     """Remove a schedule. Its audit trail, run history and holds stay readable."""
-    from duly.common.cli.output import cell
+    from duly.common.cli.output import cell, stack
 
     record = app.store.schedules.get(schedule_id)
     question = f"Delete schedule '{schedule_id}'?"
@@ -29,5 +29,13 @@ def delete(app: App, schedule_id: str, yes: bool, revision: int | None) -> None:
     app.store.schedules.delete(schedule_id, revision=record.revision if revision is None else revision)
     app.show(
         {"schedule_id": schedule_id, "deleted": True},
-        lambda: cell(f"deleted {schedule_id}; its record stays readable: duly events {schedule_id}"),
+        lambda: stack(
+            cell(f"deleted {schedule_id}; its record stays readable:"),
+            cell(f"  duly events {schedule_id}"),
+            cell(f"{_stay_open(record.held)}: duly holds") if record.held else None,
+        ),
     )
+
+
+def _stay_open(held: int) -> str:
+    return "1 hold stays open" if held == 1 else f"{held} holds stay open"

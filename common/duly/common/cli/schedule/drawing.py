@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from duly.common.cli import output
 from duly.common.cli.text import count
 from duly.common.identity import canonical_json
 from duly.common.instant import to_rfc3339
 from duly.common.records.definition import ScheduleDefinition
-from duly.common.records.schedule import ScheduleRecord
+from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store.schedules import Edit
 from duly.common.timetable import TickRange
 
@@ -29,7 +30,7 @@ def draw_list(records: Sequence[ScheduleRecord], next_cursor: str | None, now_ms
             output.lines(each.schedule_id, each.definition.task),
             each.definition.spec,
             each.state.value,
-            output.instant_lines(each.next_run_ms, now_ms),
+            _next_run_lines(each, now_ms),
             each.last_outcome,
         )
         for each in records
@@ -38,16 +39,17 @@ def draw_list(records: Sequence[ScheduleRecord], next_cursor: str | None, now_ms
     return output.stack(listed, output.more(next_cursor, "duly", "schedule", "list"))
 
 
-def draw_schedule(record: ScheduleRecord, now_ms: int) -> RenderableType:
+def draw_schedule(record: ScheduleRecord, now_ms: int, warning: str | None = None) -> RenderableType:
     """One schedule: where it stands, then its definition as far as it is not the default."""
     definition = record.definition
     stands = [
         ("schedule", record.schedule_id),
         ("state", output.cell(record.state.value)),
         ("note", record.note),
+        ("warning", output.cell(warning, "yellow") if warning else None),
         ("paused until", output.instant(record.paused_until_ms, now_ms)),
         ("held", count(record.held, "occurrence") + ": duly holds" if record.held else None),
-        ("next run", output.instant(record.next_run_ms, now_ms) or "none: it has no more ticks"),
+        ("next run", _next_run(record, now_ms)),
         ("last run", output.instant(record.last_run_ms, now_ms)),
         ("last outcome", record.last_outcome),
         ("spec", definition.spec),
@@ -64,6 +66,21 @@ def draw_schedule(record: ScheduleRecord, now_ms: int) -> RenderableType:
         ("changed", output.instant(record.updated_ms, now_ms)),
     ]
     return output.facts([*stands, *changed, *kept])
+
+
+def _next_run_lines(record: ScheduleRecord, now_ms: int) -> Text:
+    if record.state is not ScheduleState.PAUSED:
+        return output.instant_lines(record.next_run_ms, now_ms)
+    if record.paused_until_ms is None:
+        return output.cell("when resumed")
+    return output.lines("not before", to_rfc3339(record.paused_until_ms))
+
+
+def _next_run(record: ScheduleRecord, now_ms: int) -> str:
+    if record.state is not ScheduleState.PAUSED:
+        return output.instant(record.next_run_ms, now_ms) or "none: it has no more ticks"
+    until = output.instant(record.paused_until_ms, now_ms)
+    return f"when its pause ends, {until}" if until else "when resumed"
 
 
 def _written(definition: ScheduleDefinition, name: str) -> str | None:

@@ -15,8 +15,10 @@ from duly.common.cli.options import shared
 from duly.common.cli.schedule.schedule_file import InvalidFile
 from duly.common.cli.schedule.sync_plan import all_records
 from duly.common.cli.schedule.toml_text import write_schedules, written_fields
-from duly.common.cli.text import count
+from duly.common.cli.text import count, safe
 from duly.common.records.schedule import ScheduleRecord
+
+_LONGEST = 50
 
 
 @click.command()
@@ -30,7 +32,7 @@ def export(app: App, output: str | None) -> None:
         _replace(Path(output), "".join(write_schedules(records)))
         app.show(
             {"file": output, "schedules": len(records)},
-            lambda: f"wrote {count(len(records), 'schedule')} to the file",
+            lambda: f"wrote {count(len(records), 'schedule')} to {_shown(output)}",
         )
     elif app.json:
         app.show({"schedules": _payload(records)}, lambda: "")
@@ -41,6 +43,11 @@ def export(app: App, output: str | None) -> None:
 
 def _payload(records: Sequence[ScheduleRecord]) -> list[dict[str, Any]]:
     return [written_fields(record.definition) for record in records]
+
+
+def _shown(file: str) -> str:
+    """The file as it was named, or its last part when that is long."""
+    return safe(file if len(file) <= _LONGEST else f".../{Path(file).name[-_LONGEST:]}")
 
 
 def _replace(path: Path, text: str) -> None:

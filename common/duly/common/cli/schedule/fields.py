@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from duly.common.cli.strict_json import read_array, read_object
+from duly.common.errors import InvalidField
 from duly.common.records.definition import MissedRunPolicy, Overlap
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -38,47 +40,74 @@ def text_or_none(text: str) -> str | Cleared:
     return Cleared.NONE if text == Cleared.NONE.value else text
 
 
-def _ms(name: str, help_text: str) -> Callable[[_F], _F]:
-    return click.option(name, type=int, metavar="MS", help=help_text)
+def _option(*names: str, **attributes: Any) -> Callable[[type[click.Option]], Callable[[Any], Any]]:
+    return lambda cls: click.option(*names, cls=cls, **attributes)
 
 
-_OPTIONS: list[Callable[[Any], Any]] = [
-    click.option("--spec", metavar="SPEC", help="'@every:<ms>' or cron, perhaps after 'CRON_TZ=<zone> '."),
-    click.option("--task", metavar="NAME", help="Registered task to run."),
-    click.option("--args", metavar="JSON", help="Positional arguments, a JSON array."),
-    click.option("--kwargs", metavar="JSON", help="Keyword arguments, a JSON object."),
-    click.option("--queue", metavar="NAME", help="RQ queue (default: default)."),
-    click.option(
+def _ms(name: str, help_text: str) -> Callable[[type[click.Option]], Callable[[Any], Any]]:
+    return _option(name, type=int, metavar="MS", help=help_text)
+
+
+_OPTIONS: list[Callable[[type[click.Option]], Callable[[Any], Any]]] = [
+    _option("--spec", metavar="SPEC", help="'@every:<ms>' or cron, perhaps after 'CRON_TZ=<zone> '. Required."),
+    _option("--task", metavar="NAME", help="Registered task to run. Required."),
+    _option("--args", metavar="JSON", help="Positional arguments, a JSON array."),
+    _option("--kwargs", metavar="JSON", help="Keyword arguments, a JSON object."),
+    _option("--queue", metavar="NAME", help="RQ queue (default: default)."),
+    _option(
         "--missed-run-policy",
         type=click.Choice([each.value for each in MissedRunPolicy]),
         help="What becomes of ticks missed while down. Required.",
     ),
-    click.option("--backfill-limit", type=int_or_none, metavar="N", help="1-1000; with backfill only."),
-    click.option("--max-lateness-ms", type=int_or_none, metavar="MS", help="Later ticks are skipped."),
+    _option("--backfill-limit", type=int_or_none, metavar="N", help="1-1000; with backfill only."),
+    _option("--max-lateness-ms", type=int_or_none, metavar="MS", help="Later ticks are skipped."),
     _ms("--jitter-window-ms", "Spread the release of ticks over this window (default 0)."),
-    click.option(
+    _option(
         "--overlap",
         type=click.Choice([each.value for each in Overlap]),
         help="While an earlier occurrence runs (default skip).",
     ),
     _ms("--lease-ttl-ms", "Lease of one attempt (default 30000)."),
     _ms("--timeout-ms", "Longest attempt (default 300000)."),
-    click.option("--retry-budget", type=int, metavar="N", help="Attempts in all, 1-100 (default 3)."),
-    click.option("--backoff", metavar="JSON", help='{"base_ms": 1000, "factor": 2, "max_ms": 300000}'),
+    _option("--retry-budget", type=int, metavar="N", help="Attempts in all, 1-100 (default 3)."),
+    _option("--backoff", metavar="JSON", help='Such as {"base_ms": 1000, "factor": 2, "max_ms": 300000}.'),
     _ms("--backoff-base-ms", "Wait before the second attempt (default 1000)."),
-    click.option("--backoff-factor", type=float, metavar="X", help="Growth of the wait (default 2)."),
+    _option("--backoff-factor", type=float, metavar="X", help="Growth of the wait (default 2)."),
     _ms("--backoff-max-ms", "Longest wait (default 300000)."),
-    click.option("--review-owner", metavar="NAME", help="Who answers for holds. Required."),
-    click.option("--approval", type=click.Choice(["automatic", "required"]), help="default automatic"),
-    click.option("--start-at", type=text_or_none, metavar="T", help="No ticks before; RFC 3339."),
-    click.option("--end-at", type=text_or_none, metavar="T", help="No ticks after; RFC 3339."),
+    _option("--review-owner", metavar="NAME", help="Who answers for holds. Required."),
+    _option(
+        "--approval",
+        type=click.Choice(["automatic", "required"]),
+        help="Runs start by themselves; 'required' is not in this version (default automatic).",
+    ),
+    _option("--start-at", type=text_or_none, metavar="T", help="No ticks before; RFC 3339."),
+    _option("--end-at", type=text_or_none, metavar="T", help="No ticks after; RFC 3339."),
 ]
 
 
+_OF_A_NEW_ONE = re.compile(r" Required\.| \(default:? [^)]*\)")
+
+
+class _Change(click.Option):
+    """A field of a schedule that is there: nothing is required, and what is not given stays as it is."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **{**attributes, "help": _OF_A_NEW_ONE.sub("", attributes["help"])})
+
+
 def definition_options(command: _F) -> _F:
-    """Every field of a schedule as an option; one that is not given is None."""
+    """Every field of a new schedule as an option; one that is not given is None."""
+    return _with(click.Option, command)
+
+
+def change_options(command: _F) -> _F:
+    """Every field of a schedule that is there as an option; one that is not given is None."""
+    return _with(_Change, command)
+
+
+def _with(cls: type[click.Option], command: _F) -> _F:
     for option in reversed(_OPTIONS):
-        command = option(command)
+        command = option(cls)(command)
     return command
 
 
@@ -115,3 +144,19 @@ def given_fields(options: Mapping[str, Any]) -> GivenFields:
         if name in given:
             given[name] = read_object(name, given[name])
     return GivenFields(given, parts)
+
+
+_REQUIRED = {
+    "spec": "",
+    "task": "",
+    "missed_run_policy": " (skip, run_once or backfill)",
+    "review_owner": " (who answers for holds)",
+}
+
+
+def check_required(given: Mapping[str, Any]) -> None:
+    """Raises InvalidField naming all required fields that are missing, when there are several."""
+    missing = [name for name in _REQUIRED if name not in given]
+    if len(missing) > 1:
+        others = [f"{name}{_REQUIRED[name]}" for name in missing[1:]]
+        raise InvalidField(missing[0], f"is required, and so {'is' if len(others) == 1 else 'are'} {', '.join(others)}")

@@ -7,6 +7,7 @@ import click
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
 from duly.common.cli.schedule.drawing import draw_schedule
+from duly.common.cli.schedule.known import unknown
 
 
 @click.command()
@@ -16,4 +17,4 @@ from duly.common.cli.schedule.drawing import draw_schedule
 def show(app: App, schedule_id: str) -> None:
     """One schedule and where it stands."""
     record = app.store.schedules.get(schedule_id)
-    app.show(record.to_dict(), lambda: draw_schedule(record, app.now_ms()))
+    app.show(record.to_dict(), lambda: draw_schedule(record, app.now_ms(), unknown(app.store, record.definition)))

@@ -10,7 +10,8 @@ import click
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import revision_option, shared
 from duly.common.cli.schedule.drawing import draw_edit, edit_payload
-from duly.common.cli.schedule.fields import definition_options, given_fields
+from duly.common.cli.schedule.fields import change_options, given_fields
+from duly.common.cli.schedule.known import say_unknown
 from duly.common.errors import RevisionConflict
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _CLEARING = {"no_max_lateness": "max_lateness_ms", "no_start_at": "start_at", "n
 
 @click.command()
 @click.argument("schedule_id", metavar="ID")
-@definition_options
+@change_options
 @click.option("--no-max-lateness", is_flag=True, help="The same as --max-lateness-ms none.")
 @click.option("--no-start-at", is_flag=True, help="The same as --start-at none.")
 @click.option("--no-end-at", is_flag=True, help="The same as --end-at none.")
@@ -47,6 +48,7 @@ def update(app: App, /, schedule_id: str, dry_run: bool, revision: int | None, *
         expected = before.revision if revision is None and merged else revision
         edit = store.schedules.update(schedule_id, changes, revision=expected)
     app.show(edit_payload(edit, dry_run=dry_run), lambda: draw_edit(before, edit, app.now_ms(), dry_run=dry_run))
+    say_unknown(app, edit.record.definition)
 
 
 def _changes(options: dict[str, Any], record: ScheduleRecord) -> dict[str, Any]:
