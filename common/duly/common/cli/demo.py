@@ -23,7 +23,7 @@ def demo(app: App, keep: bool, as_json: bool) -> int:
     tick is accounted for from the records. Ends with 1 when a promise was broken.
     """
     from duly.common.demo.narrator import narrator_for
-    from duly.common.demo.session import run_demo
+    from duly.common.demo.running import run_demo
 
     app.json = app.json or as_json
     narrator = narrator_for(sys.stderr if app.json else sys.stdout, SystemClock())
