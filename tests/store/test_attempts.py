@@ -8,6 +8,7 @@ from duly.common.errors import OccurrenceNotFound
 from duly.common.identity import Occurrence, new_token
 from duly.common.records.occurrence import Effects, OccurrenceState
 from duly.common.store.attempts import Claim, Ending
+from duly.common.store.holds import Resolution
 from duly.scheduler.hooks import EnqueueContext
 from tests.conftest import Backend
 from tests.store.conftest import Bench
@@ -211,9 +212,34 @@ def test_the_late_result_of_a_former_owner_does_not_touch_the_present_one(bench:
     assert bench.store.attempts.fail(former, "ValueError") is Ending.LATE
     assert not bench.store.attempts.renew(former)
     assert bench.store.attempts.relinquish(former, "timeout") is Ending.LOST
-    assert bench.store.attempts.complete(present, "new") is Ending.RECORDED
-    record = bench.record(occurrence)
-    assert (record.result_ref, list(record.late_results.values())) == ("new", ["old"])
+    assert bench.store.attempts.renew(present)
+    assert bench.record(occurrence).state == "RUNNING"
+
+
+@pytest.mark.parametrize("late_first", [True, False])
+def test_two_results_of_two_owners_are_a_hold_with_both_kept(bench: Bench, late_first: bool) -> None:
+    bench.add(spec="@every:3600000", backoff={"base_ms": 0})
+    run = bench.store.manual.run("docs", "key").occurrence
+    former = bench.running(run, effects=Effects.IDEMPOTENT)
+    bench.expire(run)
+    bench.sweep()
+    present = bench.running(run, 2, Effects.IDEMPOTENT)
+    if late_first:
+        assert bench.store.attempts.complete(former, "old") is Ending.LATE
+        for _ in range(2):
+            assert bench.store.attempts.complete(present, "new") is Ending.HELD
+    else:
+        assert bench.store.attempts.complete(present, "new") is Ending.RECORDED
+        for _ in range(2):
+            assert bench.store.attempts.complete(former, "old") is Ending.LATE
+    record = bench.record(run)
+    assert (record.state, record.hold_reason) == ("HELD", "double_ownership")
+    both = {str(former.fencing_token): "old", str(present.fencing_token): "new"}
+    assert record.late_results == both
+    assert bench.backend.client.pttl(bench.store.keys.occurrence(run)) == -1
+    bench.store.holds.resolve(run, Resolution.COMMITTED, "ann", "the receiver kept one of them")
+    assert (bench.record(run).state, bench.record(run).late_results) == ("SUCCEEDED", both)
+    assert bench.backend.client.pttl(bench.store.keys.occurrence(run)) > 0
 
 
 def test_a_failed_attempt_waits_its_backoff_and_then_runs_again(fake_bench: Bench) -> None:

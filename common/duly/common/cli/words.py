@@ -10,6 +10,7 @@ from duly.common.records.trail import RunEvent
 HOLDS = {
     "outcome_unknown": "its worker was lost after the work had begun; whether it took effect is unknown",
     "retry_budget_exhausted": "every allowed attempt failed",
+    "double_ownership": "two workers believed they owned it and both reported a result; both are kept",
     "HOLD_SCHEDULE_IDENTITY_INCOMPLETE": "the record does not say which schedule it belongs to",
     "HOLD_REVIEW_OWNER_MISSING": "nobody is named who answers for it",
     "HOLD_MISSED_RUN_POLICY_UNKNOWN": "the missed-run policy is unknown",

@@ -81,7 +81,7 @@ class OccurrenceRecord:
     effects: str | None
     resolution: dict[str, Any] | None
     late_results: dict[str, str]
-    """By fencing token: results that arrived without a proven lease. Evidence, never success."""
+    """By fencing token: results that arrived without a proven, undisputed lease. Evidence, never success."""
 
     @classmethod
     def from_hash(cls, occurrence: Occurrence, fields: Mapping[str, str]) -> OccurrenceRecord:

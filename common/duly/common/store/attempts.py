@@ -130,7 +130,7 @@ class AttemptStore:
         return bool(reply[0] == "renewed")
 
     def complete(self, lease: Lease, result_ref: str) -> Ending:
-        """Record success: RECORDED, or LATE without a proven lease."""
+        """Record success: RECORDED, LATE without a proven lease, or HELD beside another owner's late result."""
         return self._end(
             "complete",
             lease.occurrence,
