@@ -14,7 +14,6 @@ from duly.common.errors import InvalidField
 from duly.common.records.definition import (
     MAX_ARGUMENT_BYTES,
     MAX_NESTING,
-    Backoff,
     MissedRunPolicy,
     ScheduleDefinition,
     define,
@@ -547,29 +546,6 @@ def test_the_timetable_has_the_bounds_and_the_jitter_of_the_definition() -> None
     assert timetable.end_ms == 1_801_440_000_250
     assert timetable.jitter_window_ms == 30_000
     assert timetable.next_after(0) == 1_770_040_800_000  # Monday 2 February 2026, 09:00 in New York
-
-
-# --- backoff
-
-
-def test_backoff_grows_by_its_factor_up_to_its_maximum() -> None:
-    backoff = Backoff(base_ms=1000, factor=2, max_ms=10_000)
-    assert [backoff.delay_ms(attempt) for attempt in range(1, 7)] == [1000, 2000, 4000, 8000, 10_000, 10_000]
-
-
-def test_backoff_of_factor_one_is_constant() -> None:
-    assert {Backoff(base_ms=700, factor=1, max_ms=700).delay_ms(attempt) for attempt in range(1, 101)} == {700}
-
-
-@given(st.integers(0, DAY_MS), st.floats(1, 100), st.integers(0, 6 * DAY_MS), st.integers(1, 100_000))
-def test_backoff_is_never_negative_nor_beyond_its_maximum_nor_shrinking(
-    base_ms: int, factor: float, extra_ms: int, attempt: int
-) -> None:
-    backoff = Backoff(base_ms=base_ms, factor=factor, max_ms=base_ms + extra_ms)
-    delay = backoff.delay_ms(attempt)
-    assert isinstance(delay, int)
-    assert base_ms <= delay <= backoff.max_ms
-    assert delay <= backoff.delay_ms(attempt + 1)
 
 
 # --- no value at all gets past the rules unseen

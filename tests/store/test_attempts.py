@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from duly.common.errors import OccurrenceNotFound
@@ -492,3 +494,33 @@ def test_a_queued_tick_does_not_give_way_to_one_that_cannot_be_enqueued(fake: Ba
     bench.pass_time(60_000)
     bench.sweep()
     assert bench.acquire(occurrence).claim is Claim.ACQUIRED
+
+
+@pytest.mark.parametrize(
+    ("backoff", "attempts", "delays"),
+    [
+        ((1_000, 2, 10_000), range(1, 7), [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]),
+        ((700, 1, 700), (1, 50, 100), [700, 700, 700]),
+        ((1_000, 1.5, 60_000), (1, 2, 3), [1_000, 1_500, 2_250]),
+        ((1, 100, 604_800_000), (5, 156, 100_000), [100_000_000, 604_800_000, 604_800_000]),
+        ((0, 100, 5_000), (1, 156, 100_000), [0, 0, 0]),  # where the power is infinite
+    ],
+)
+def test_backoff_grows_by_its_factor_up_to_its_maximum_and_never_beyond(
+    fake_bench: Bench, backoff: tuple[int, float, int], attempts: Iterable[int], delays: list[int]
+) -> None:
+    base_ms, factor, max_ms = backoff
+    fake_bench.add(spec="@every:3600000", backoff={"base_ms": base_ms, "factor": factor, "max_ms": max_ms})
+    found = []
+    for attempt in attempts:
+        occurrence = fake_bench.store.manual.run("docs", f"run {attempt}").occurrence
+        key = fake_bench.store.keys.occurrence(occurrence)
+        fake_bench.backend.client.hset(key, mapping={"attempt": attempt - 1, "retry_budget": attempt + 1})
+        lease = fake_bench.running(occurrence, attempt)
+        fake_bench.store.attempts.fail(lease, "ValueError")
+        found.append((fake_bench.record(occurrence).not_before_ms or 0) - fake_bench.store.schedules.now_ms())
+        fake_bench.store.schedules.delete("docs")
+        fake_bench.pass_time(max_ms)
+        fake_bench.sweep()
+        fake_bench.add(spec="@every:3600000", backoff={"base_ms": base_ms, "factor": factor, "max_ms": max_ms})
+    assert found == delays

@@ -437,3 +437,26 @@ def test_many_edits_while_an_occurrence_is_held_keep_only_the_definitions_it_nee
 def test_lateness_must_leave_room_for_the_jitter(bench: Bench) -> None:
     with pytest.raises(InvalidField, match="max_lateness_ms"):
         bench.add(spec="@every:3600000", jitter_window_ms=5_000, max_lateness_ms=5_000)
+
+
+def test_a_carried_tick_runs_with_the_arguments_it_was_defined_with(bench: Bench) -> None:
+    record = bench.add(spec="@every:1000", kwargs={"path": "old"})
+    bench.until(record.next_run_ms or 0)
+    bench.store.schedules.update("docs", {"spec": "@every:3600000", "kwargs": {"path": "new"}})
+    bench.sweep()
+    [carried] = [tick for tick, outcome, _ in bench.events() if outcome == "enqueued"]
+    grant = bench.acquire(Occurrence("docs", carried))
+    assert grant.definition is not None
+    assert grant.definition.kwargs == {"path": "old"}
+
+
+def test_an_extra_run_keeps_its_definition_through_carried_ticks_and_a_further_edit(bench: Bench) -> None:
+    record = bench.add(spec="@every:1000", kwargs={"path": "first"}, overlap="allow")
+    bench.until(record.next_run_ms or 0)
+    bench.store.schedules.update("docs", {"spec": "@every:3600000", "kwargs": {"path": "second"}})
+    run = bench.store.manual.run("docs", "key").occurrence
+    bench.sweep()
+    bench.store.schedules.update("docs", {"kwargs": {"path": "third"}})
+    grant = bench.acquire(run)
+    assert grant.definition is not None
+    assert grant.definition.kwargs == {"path": "second"}

@@ -84,7 +84,7 @@ class Candidate:
     def _say_once(self, error: StoreUnavailable) -> None:
         """An outage is one line, however long it lasts."""
         if not self._away:
-            log.warning("%s: %s Trying again until it can", self._name, error, extra={"action": "store_unavailable"})
+            log.warning("%s keeps trying: %s", self._name, error, extra={"action": "store_unavailable"})
         self._away = True
 
     def _say_back(self) -> None:

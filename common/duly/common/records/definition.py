@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -66,21 +65,16 @@ Instant = Annotated[str, AfterValidator(_instant)]
 
 
 class Backoff(BaseModel):
-    """Wait before attempt n+1: ``base_ms * factor ** (n - 1)``, at most ``max_ms``."""
+    """Wait before attempt n+1: ``base_ms * factor ** (n - 1)``, at most ``max_ms``.
+
+    The store computes it, with the failure, in `lua/lib/record.lua`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     base_ms: int = Field(1_000, ge=0, le=DAY_MS)
     factor: float = Field(2, ge=1, le=100, allow_inf_nan=False)
     max_ms: int = Field(300_000, ge=0, le=7 * DAY_MS)
-
-    def delay_ms(self, failed_attempt: int) -> int:
-        """Milliseconds to wait after the attempt with this number (from 1) failed."""
-        try:
-            delay = self.base_ms * self.factor ** (failed_attempt - 1)
-        except OverflowError:
-            return self.max_ms
-        return self.max_ms if math.isinf(delay) else min(self.max_ms, int(delay))
 
 
 class ScheduleDefinition(BaseModel):

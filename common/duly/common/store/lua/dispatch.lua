@@ -52,8 +52,8 @@ end
 -- Whether the schedule is still what the survey saw; its terms and its latest tick are read on the way.
 local function unchanged(s)
   local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
-    'failures', 'terms', 'backlog')
-  s.last_tick, s.failures, s.backlog = tonumber(r[5] or '') or -1, r[6], r[8] or ''
+    'failures', 'terms', 'backlog', 'used_revision')
+  s.last_tick, s.failures, s.backlog, s.used_revision = tonumber(r[5] or '') or -1, r[6], r[8] or '', r[9] or ''
   s.terms = cjson.decode(s.terms ~= '' and s.terms or r[7] or '{}')
   return r[1] == s.revision and (r[2] or '') == s.next_run and (r[3] or '') == s.carry and r[4] == s.incarnation
 end
@@ -107,6 +107,17 @@ local function obstacle(s, tick)
   return nil, busy
 end
 
+-- The occurrence needs its definition until it ends: the schedule's own, which an edit then keeps, or the one that
+-- the carried ticks came with (`duly.common.store.carry`), which stands nowhere else.
+local function keep_definition(s)
+  if s.carry == '' then
+    s.used_revision = s.definition_revision
+  else
+    local definition = cjson.decode(s.carry)[1][1]
+    redis.call('HSET', SUPERSEDED .. s.id, s.incarnation .. '.' .. s.definition_revision, definition)
+  end
+end
+
 local function enqueue(s, t)
   local found, busy = obstacle(s, t.tick)
   if found then
@@ -125,7 +136,8 @@ local function enqueue(s, t)
     push_job(t.job_id, queue, t, shared[queue])
     lengths[queue] = lengths[queue] + 1
   end
-  s.last_tick, s.used = math.max(s.last_tick, tonumber(t.tick)), true
+  s.last_tick = math.max(s.last_tick, tonumber(t.tick))
+  keep_definition(s)
   if s.older_pending then
     coalesce_older(s, t.tick)
   end
@@ -143,27 +155,17 @@ local function settle_tick(s, t)
   return outcome, reason
 end
 
--- What the schedule remembers of its ticks, whether it advances or stays.
-local function remember_ticks(s)
-  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick))
-  if s.used then
-    redis.call('HSET', SCHEDULE .. s.id, 'used_revision', s.definition_revision)
-  end
-end
-
 -- Failing schedules wait 1 s, 2 s, ... up to 64 s, so that they take no room from the others.
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
-  remember_ticks(s)
-  if s.carry == '' then
-    redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', tick)
-  end
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick), 'used_revision', s.used_revision,
+    'next_run_ms', s.carry == '' and tick or s.next_run)
   redis.call('ZADD', DUE, int(NOW + 1000 * 2 ^ math.min(failures - 1, 6)), s.id)
 end
 
 local function advance(s)
-  redis.call('HSET', SCHEDULE .. s.id, 'next_run_ms', s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
-  remember_ticks(s)
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick), 'used_revision', s.used_revision,
+    'next_run_ms', s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
   if s.failures then
     redis.call('HDEL', SCHEDULE .. s.id, 'failures')
   end

@@ -171,8 +171,10 @@ local function budget_left(o)
   return tonumber(o.attempt) < tonumber(o.retry_budget)
 end
 
+-- base * factor ^ (attempts made - 1), at most the maximum. A base of 0 stays 0, also where the power overflows.
 local function backoff_ms(o)
-  local delay = tonumber(o.backoff_base_ms) * tonumber(o.backoff_factor) ^ (tonumber(o.attempt) - 1)
+  local base = tonumber(o.backoff_base_ms)
+  local delay = base == 0 and 0 or base * tonumber(o.backoff_factor) ^ (tonumber(o.attempt) - 1)
   return math.floor(math.min(delay, tonumber(o.backoff_max_ms)))
 end
 
