@@ -85,6 +85,8 @@ class OccurrenceRecord:
 
     @classmethod
     def from_hash(cls, occurrence: Occurrence, fields: Mapping[str, str]) -> OccurrenceRecord:
+        """Read the store's hash; raises KeyError or ValueError when it is not one that the scripts wrote."""
+
         def number(name: str) -> int | None:
             return int(fields[name]) if fields.get(name) else None
 

@@ -22,8 +22,8 @@ if redis.call('EXISTS', PENDING .. schedule_id, ACTIVE .. schedule_id, HELD .. s
 end
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
 local now_at = touch(schedule_id)
-redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms', new_next_ms, 'carry',
-  new_carry)
+redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms',
+  new_next_ms, 'carry', new_carry)
 redis.call('HDEL', key, 'failures')
 set_due(schedule_id, new_due_ms)
 return { 'updated', now_at }
