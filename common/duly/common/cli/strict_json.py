@@ -11,7 +11,8 @@ from duly.common.records.definition import MAX_ARGUMENT_BYTES, MAX_NESTING
 
 # Spaces and line breaks do not count towards the size of the arguments, so the text may be longer than they are.
 MAX_TEXT = 4 * MAX_ARGUMENT_BYTES
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# A string that never ends takes the rest of the text: looking for its end again from each quote would be quadratic.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _BRACKETS = re.compile(r"[\[\]{}]")
 
 
@@ -35,9 +36,18 @@ def read_object(field: str, text: str) -> dict[str, Any]:
     raise InvalidField(field, 'must be a JSON object, such as {"name": "value"}')
 
 
+def read_value(field: str, text: str) -> Any:
+    """The JSON value that ``text``, of whatever length, spells; raises InvalidField naming ``field``."""
+    return _parse(field, text)
+
+
 def _read(field: str, text: str) -> Any:
     if len(text) > MAX_TEXT:
         raise InvalidField(field, "args and kwargs may take 64 KiB as JSON")
+    return _parse(field, text)
+
+
+def _parse(field: str, text: str) -> Any:
     if _deeper(text, MAX_NESTING + 1):
         raise InvalidField(field, f"must not be nested deeper than {MAX_NESTING} levels")
     try:

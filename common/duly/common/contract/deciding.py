@@ -1,0 +1,67 @@
+"""From a case to its verdict."""
+
+from __future__ import annotations
+
+from . import case as words
+from .case import Case
+from .decision import Decision, Verdict
+from .explaining import explain, explain_holds
+from .faults import Fault
+from .gates import GATES, Gate, is_committed
+from .kinds import is_text
+from .timing import gives_way, is_overdue, released_ms, waits_for_retry
+
+
+def decide(case: Case) -> Verdict:
+    """The one decision that the case allows, with every hold there is; never raises on what `read_case` returns."""
+    found = [(gate, faults) for gate in GATES if (faults := gate.faults(case))]
+    if found and found[0][0].hold is Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE:
+        return _held(case, found)
+    done = _nothing_left_to_guard(case)
+    if done:
+        return _passed(case, done)
+    return _held(case, found) if found else _passed(case, _beyond_the_gates(case))
+
+
+def holds_before_lease(case: Case) -> tuple[Decision, ...]:
+    """The holds that are certain before anyone has a lease, in gate order, by the same gates that `decide` asks."""
+    return tuple(gate.hold for gate in GATES if gate.before_lease and gate.faults(case))
+
+
+def _nothing_left_to_guard(case: Case) -> Decision | None:
+    if is_committed(case):
+        return Decision.ALREADY_COMMITTED
+    released = released_ms(case)
+    due = released is None or not isinstance(case.now_ms, int) or case.now_ms >= released
+    return None if due else Decision.NOT_DUE
+
+
+def _beyond_the_gates(case: Case) -> Decision:
+    """With every gate passed, whether to run and as what."""
+    if waits_for_retry(case):
+        return Decision.RETRY_NOT_YET_DUE
+    if gives_way(case):
+        return Decision.COALESCED_STALE_TICK
+    if case.schedule_type == words.INTERVAL:
+        return Decision.INTERVAL_RUN_REVIEW_REQUIRED
+    on_time = case.trigger == words.MANUAL or case.missed_run_policy == words.SKIP or not is_overdue(case)
+    return Decision.CALENDAR_RUN_REVIEW_REQUIRED if on_time else Decision.BOUNDED_CATCH_UP_REVIEW_REQUIRED
+
+
+def _held(case: Case, found: list[tuple[Gate, list[Fault]]]) -> Verdict:
+    blocking = dict.fromkeys(name for _, faults in found for fault in faults for name in fault.fields)
+    return Verdict(
+        decision=found[0][0].hold,
+        holds=tuple(gate.hold for gate, _ in found),
+        blocking_fields=tuple(blocking),
+        explanation=explain_holds(case, found),
+        review_owner=_review_owner(case),
+    )
+
+
+def _passed(case: Case, decision: Decision) -> Verdict:
+    return Verdict(decision, (), (), explain(case, decision), _review_owner(case))
+
+
+def _review_owner(case: Case) -> str | None:
+    return case.review_owner if isinstance(case.review_owner, str) and is_text(case.review_owner) else None
