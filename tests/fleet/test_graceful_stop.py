@@ -83,7 +83,7 @@ def test_the_end_of_the_grace_gives_the_attempts_up_on_record(fleet: Fleet, grac
     stopping.process.send_signal(signal.SIGTERM)
     assert_ends_cleanly(stopping, 8)
     held = fleet.store.attempts.get(unsafe)
-    assert (held.state, held.hold_reason) == (HELD, "outcome_unknown")
+    assert (held.state, held.hold_reason) == (HELD, "HOLD_PRIOR_OUTCOME_UNKNOWN")
     assert not fleet.effects()
 
 

@@ -36,5 +36,5 @@ def test_the_probe_decides_after_a_kill_before_the_effect_after_it_and_when_it_c
     assert len(fleet.effects("probed", idempotency_key=record.idempotency_key)) == 1
 
     record = fleet.wait_for_state(unsure, HELD)
-    assert record.hold_reason == "outcome_unknown"
+    assert record.hold_reason == "HOLD_PRIOR_OUTCOME_UNKNOWN"
     assert [each.attempt for each in fleet.effects_of(unsure, "began")] == [1]

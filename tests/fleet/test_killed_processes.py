@@ -26,7 +26,7 @@ def test_a_killed_worker_takes_its_work_horse_along_and_is_started_again(fleet: 
     os.kill(worker, signal.SIGKILL)
     wait_until(lambda: not alive(horse), "the orphan is dead", 1.0)
     held = fleet.wait_for_state(unsafe, HELD)
-    assert held.hold_reason == "outcome_unknown"
+    assert held.hold_reason == "HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN"
     assert not fleet.effects_of(unsafe)
     next_one = fleet.once("next", "fleet.unsafe")
     fleet.wait_for_state(next_one, SUCCEEDED, deadline_s=15)
@@ -97,7 +97,7 @@ def test_a_lost_lease_ends_the_work_and_the_loser_records_nothing(fleet: Fleet) 
     for horse in horses.values():
         wait_until(lambda horse=horse: not alive(horse), "the work-horse ended itself", 2.0)
     held = fleet.wait_for_state(unsafe, HELD)
-    assert (held.hold_reason, held.prior_outcome, held.result_ref) == ("outcome_unknown", "UNKNOWN", None)
+    assert (held.hold_reason, held.prior_outcome, held.result_ref) == ("HOLD_PRIOR_OUTCOME_UNKNOWN", "UNKNOWN", None)
     assert not fleet.effects_of(unsafe)
     done = fleet.wait_for_state(idempotent, SUCCEEDED)
     assert done.attempt == 2

@@ -33,7 +33,7 @@ def test_a_spent_budget_holds_the_occurrence_and_quarantines_its_schedule_until_
 
     held = wait_until(lambda: [o for o in fleet.occurrences("failing") if o.state is HELD], "an occurrence is held")
     (held,) = held
-    assert (held.hold_reason, held.attempt, held.last_error) == ("retry_budget_exhausted", 3, "RuntimeError")
+    assert (held.hold_reason, held.attempt, held.last_error) == ("HOLD_RETRY_BUDGET_EXHAUSTED", 3, "RuntimeError")
     assert held.prior_outcome == "NO_COMMITTED_RESULT"
     ended = history(fleet.store, "failing", held.occurrence.tick_ms)
     failed = [each.at_ms for each in ended if each.event in {"failed", "held"}]

@@ -28,7 +28,7 @@ def add_both(fleet: Fleet) -> tuple[Occurrence, Occurrence]:
 
 def check_outcomes(fleet: Fleet, unsafe: Occurrence, idempotent: Occurrence, first_horses: list[int]) -> None:
     held = fleet.wait_for_state(unsafe, HELD)
-    assert (held.hold_reason, held.attempt) == ("outcome_unknown", 1)
+    assert (held.hold_reason, held.attempt) == ("HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN", 1)
     assert fleet.wait_for_state(idempotent, SUCCEEDED).attempt == 2
     assert not fleet.effects_of(unsafe)
     (effect,) = fleet.effects_of(idempotent)

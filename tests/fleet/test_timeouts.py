@@ -35,7 +35,7 @@ def test_whatever_runs_over_its_timeout_ends_and_is_held_or_retried(fleet: Fleet
         (stubborn, TIMEOUT_MS + 4_500, 12_000),  # killed after the grace
     ):
         record = fleet.wait_for_state(occurrence, HELD)
-        assert record.hold_reason == "outcome_unknown", occurrence
+        assert record.hold_reason == "HOLD_PRIOR_OUTCOME_UNKNOWN", occurrence
         assert record.held_ms is not None
         assert record.began_ms is not None
         assert at_least_ms <= record.held_ms - record.began_ms <= at_most_ms, occurrence
@@ -68,7 +68,7 @@ def test_what_timed_out_work_left_running_ends_before_the_next_attempt_begins(fl
 def test_work_that_leaves_through_exit_is_unknown_at_once_and_its_words_go_nowhere(fleet: Fleet) -> None:
     fleet.start("a")
     occurrence = fleet.once("exiting", "fleet.exiting", kwargs={"words": "sekret"}, lease_ttl_ms=60_000)
-    assert fleet.wait_for_state(occurrence, HELD).hold_reason == "outcome_unknown"
+    assert fleet.wait_for_state(occurrence, HELD).hold_reason == "HOLD_PRIOR_OUTCOME_UNKNOWN"
     job = fleet.store.attempts.get(occurrence).job_id
     wait_until(lambda: fleet.rq.hget(f"rq:job:{job}", "status") in {b"finished", b"failed"}, "RQ has recorded the job")
     kept = [fleet.rq.dump(key) for key in fleet.rq.keys("*") if not key.startswith(b"duly:schedule:")]

@@ -13,7 +13,7 @@ from duly.common.store.attempts import Ending, Lease
 from duly.worker import attempt
 from duly.worker.tasks import Task
 
-LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, 1_000)
+LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, 1_000, 1_000)
 
 
 class Keeper:

@@ -128,6 +128,7 @@ ACCEPTED = [
     ("review_owner", "x" * 200),
     ("review_owner", "\u5f20\u4f1f"),
     ("approval", "automatic"),
+    ("approval", "required"),
     ("start_at", "1970-01-01T00:00:00Z"),
     ("end_at", "9999-12-31T23:59:59Z"),
 ]
@@ -322,7 +323,6 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("overlap", "queue", "input should be 'skip', 'buffer_one' or 'allow'"),
     ("overlap", "buffer-one", "input should be 'skip', 'buffer_one' or 'allow'"),
     ("overlap", None, "input should be 'skip', 'buffer_one' or 'allow'"),
-    ("approval", "required", "must be 'automatic': waiting for an approval is not supported yet"),
     ("approval", "manual", "input should be 'automatic' or 'required'"),
     ("approval", True, "input should be 'automatic' or 'required'"),
     ("approval", None, "input should be 'automatic' or 'required'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +13,10 @@ from duly.common.records.definition import ScheduleDefinition, define
 from duly.common.records.occurrence import Effects, OccurrenceRecord
 from duly.common.records.schedule import ScheduleRecord
 from duly.common.store import Store
-from duly.common.store.attempts import Claim, Grant, Lease
+from duly.common.store.attempts import Carried, Claim, Grant, Lease
 from duly.scheduler.hooks import Hook, Hooks
 from duly.scheduler.sweep import Sweep, Sweeper
+from duly.worker.gate import judge
 from tests.conftest import Backend
 
 DEFAULTS: dict[str, Any] = {
@@ -41,6 +43,8 @@ class Bench:
     store: Store
     token: str = field(default_factory=new_token)
     hooks: list[Hook] = field(default_factory=list)
+    doctored: bool = False
+    """The test wrote a record that the scripts would not write."""
 
     def __post_init__(self) -> None:
         self.sweeper = Sweeper(self.store, Hooks(self.hooks))
@@ -72,12 +76,25 @@ class Bench:
 
     def due(self, schedule_id: str = "docs") -> Occurrence:
         """Wait for the schedule's next tick and sweep: the occurrence that the sweep enqueued last."""
+        self.due_again(schedule_id)
+        accepted = [e for e in self.events(schedule_id) if e[1:] == ("enqueued", "accepted")]
+        return Occurrence(schedule_id, accepted[0][0])
+
+    def due_again(self, schedule_id: str = "docs") -> None:
+        """Wait for the schedule's next tick and sweep, whatever becomes of the tick."""
         record = self.store.schedules.get(schedule_id)
         assert record.next_run_ms is not None
         self.until(record.definition.timetable.release_ms(record.next_run_ms))
         self.sweep()
-        accepted = [e for e in self.events(schedule_id) if e[1:] == ("enqueued", "accepted")]
-        return Occurrence(schedule_id, accepted[0][0])
+
+    def lease_of(self, occurrence: Occurrence) -> Lease:
+        """The lease that the record names."""
+        r = self.record(occurrence)
+        assert r.lease_id is not None
+        assert r.lease_owner is not None
+        assert r.fencing_token is not None
+        expires_ms = r.lease_expires_ms or 0
+        return Lease(occurrence, r.lease_id, r.lease_owner, r.fencing_token, r.attempt, 0, 1_000, expires_ms)
 
     def events(self, schedule_id: str = "docs") -> list[tuple[int, str, str]]:
         """(tick, outcome, reason) of the audit trail, newest first."""
@@ -101,8 +118,14 @@ class Bench:
 
     def running(self, occurrence: Occurrence, attempt: int = 1, effects: Effects = Effects.UNSAFE) -> Lease:
         lease = self.lease(occurrence, attempt)
-        assert self.store.attempts.begin(lease, effects)
+        assert self.begin(lease, effects) is Carried.BEGUN
         return lease
+
+    def begin(self, lease: Lease, effects: Effects = Effects.UNSAFE) -> Carried:
+        """Decide from the evidence as it is now and, where the contract lets it run, begin."""
+        judgement = judge(self.store.attempts.evidence(lease.occurrence), effects, "NO_COMMITTED_RESULT")
+        assert judgement.decision.runs, judgement.decision
+        return self.store.attempts.begin(lease, effects, judgement).word
 
     def expire(self, occurrence: Occurrence) -> None:
         """The lease is over: its key is gone, and the sweep is told to look."""
@@ -117,15 +140,26 @@ class Bench:
 
 
 @pytest.fixture
-def bench(backend: Backend) -> Bench:
-    return Bench(backend, backend.store())
+def bench(backend: Backend) -> Iterator[Bench]:
+    yield from checked(Bench(backend, backend.store()))
 
 
 @pytest.fixture
-def fake_bench(fake: Backend) -> Bench:
-    return Bench(fake, fake.store())
+def fake_bench(fake: Backend) -> Iterator[Bench]:
+    yield from checked(Bench(fake, fake.store()))
 
 
 @pytest.fixture
-def valkey_bench(valkey: Backend) -> Bench:
-    return Bench(valkey, valkey.store())
+def valkey_bench(valkey: Backend) -> Iterator[Bench]:
+    yield from checked(Bench(valkey, valkey.store()))
+
+
+def checked(bench: Bench) -> Iterator[Bench]:
+    """The bench; whatever a test does with it, every decision it leaves follows from its recorded evidence."""
+    yield bench
+    for key in bench.backend.client.scan_iter(bench.store.keys.occurrence(Occurrence("*", 0)).removesuffix("0") + "*"):
+        record = bench.store.attempts.find(Occurrence.parse(key.rpartition(":")[2]))
+        if record is not None and not bench.doctored:
+            assert [(d.decision, d.again().decision) for d in record.decisions] == [
+                (d.decision, d.decision) for d in record.decisions
+            ], record

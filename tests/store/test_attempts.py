@@ -6,14 +6,18 @@ from collections.abc import Iterable
 
 import pytest
 
+from duly.common.contract import Decision
 from duly.common.errors import OccurrenceNotFound
 from duly.common.identity import Occurrence, new_token
 from duly.common.records.occurrence import Effects, OccurrenceState
-from duly.common.store.attempts import Claim, Ending
+from duly.common.store.attempts import Carried, Claim, Ending
 from duly.common.store.holds import Resolution
 from duly.scheduler.hooks import EnqueueContext
+from duly.worker.gate import judge, needs_probe
 from tests.conftest import Backend
 from tests.store.conftest import Bench
+
+WAITED = {"backoff_delay_ms": 0, "not_before_ms": 0}
 
 
 def test_an_attempt_goes_from_pending_to_succeeded_with_its_result(bench: Bench) -> None:
@@ -21,7 +25,7 @@ def test_an_attempt_goes_from_pending_to_succeeded_with_its_result(bench: Bench)
     occurrence = bench.due()
     lease = bench.lease(occurrence)
     assert bench.record(occurrence).state is OccurrenceState.LEASED
-    assert bench.store.attempts.begin(lease, Effects.UNSAFE)
+    assert bench.begin(lease) is Carried.BEGUN
     assert bench.record(occurrence).state is OccurrenceState.RUNNING
     assert bench.store.attempts.complete(lease, "s3://bucket/key") is Ending.RECORDED
     record = bench.record(occurrence)
@@ -52,8 +56,10 @@ def test_every_transition_asked_again_with_its_token_gives_the_same_answer(bench
     assert again.lease is not None
     assert again.lease.fencing_token == first.lease.fencing_token
     assert again.lease.attempt == 1
+    assert first.evidence is not None
+    judgement = judge(first.evidence, Effects.UNSAFE)
     for _ in range(2):
-        assert bench.store.attempts.begin(first.lease, Effects.UNSAFE)
+        assert bench.store.attempts.begin(first.lease, Effects.UNSAFE, judgement).word is Carried.BEGUN
     for _ in range(2):
         assert bench.store.attempts.complete(first.lease, "ref") is Ending.RECORDED
     assert bench.history().count("succeeded") == 1
@@ -134,14 +140,32 @@ def test_what_follows_an_unknown_outcome_depends_on_the_effect(bench: Bench, eff
     assert (record.state, record.prior_outcome) == (state, "UNKNOWN")
 
 
-@pytest.mark.parametrize("effects", list(Effects))
-def test_an_unknown_outcome_with_the_budget_spent_is_held_whatever_the_effect(bench: Bench, effects: Effects) -> None:
+@pytest.mark.parametrize("effects", [Effects.UNSAFE, Effects.IDEMPOTENT])
+def test_an_unknown_outcome_with_the_budget_spent_is_held(bench: Bench, effects: Effects) -> None:
     bench.add(spec="@every:1000", retry_budget=1)
     occurrence = bench.due()
     bench.running(occurrence, effects=effects)
     bench.expire(occurrence)
     bench.sweep()
     assert bench.record(occurrence).state == "HELD"
+
+
+def test_a_probe_is_asked_also_when_the_budget_is_spent(bench: Bench) -> None:
+    bench.add(spec="@every:1000", retry_budget=1)
+    occurrence = bench.due()
+    bench.running(occurrence, effects=Effects.GUARDED)
+    bench.expire(occurrence)
+    bench.sweep()
+    grant = bench.acquire(occurrence, 2)
+    assert grant.evidence is not None
+    assert needs_probe(grant.evidence, Effects.GUARDED)
+    assert bench.record(occurrence).attempt == 1
+    assert judge(grant.evidence, Effects.GUARDED, "UNKNOWN").decision is Decision.HOLD_PRIOR_OUTCOME_UNKNOWN
+    assert grant.lease is not None
+    nothing_done = judge(grant.evidence, Effects.GUARDED, "NO_COMMITTED_RESULT")
+    assert nothing_done.decision is Decision.HOLD_RETRY_BUDGET_EXHAUSTED
+    assert bench.store.attempts.begin(grant.lease, Effects.GUARDED, nothing_done).word is Carried.LOST
+    assert bench.store.attempts.commit_by_probe(grant.lease, "probe: COMMITTED") is Ending.RECORDED
 
 
 def test_leases_that_expire_again_and_again_before_the_work_begins_spend_the_budget(bench: Bench) -> None:
@@ -151,7 +175,13 @@ def test_leases_that_expire_again_and_again_before_the_work_begins_spend_the_bud
         bench.lease(occurrence, attempt)
         bench.expire(occurrence)
         bench.sweep()
-    assert bench.held() == [(str(occurrence), "retry_budget_exhausted")]
+    grant = bench.acquire(occurrence, 3)
+    assert grant.lease is not None
+    assert grant.evidence is not None
+    judgement = judge(grant.evidence, Effects.IDEMPOTENT)
+    assert bench.store.attempts.hold(grant.lease, judgement).word is Carried.HELD
+    assert bench.held() == [(str(occurrence), "HOLD_RETRY_BUDGET_EXHAUSTED")]
+    assert bench.record(occurrence).attempt == 2
 
 
 def test_a_lease_is_not_expired_by_the_sweep_while_it_lasts(bench: Bench) -> None:
@@ -183,7 +213,8 @@ def test_an_expired_lease_cannot_be_begun_renewed_or_completed(bench: Bench) -> 
     occurrence = bench.due()
     lease = bench.lease(occurrence)
     bench.backend.client.delete(bench.store.keys.lease(occurrence))
-    assert not bench.store.attempts.begin(lease, Effects.UNSAFE)
+    judgement = judge(bench.store.attempts.evidence(occurrence), Effects.UNSAFE)
+    assert bench.store.attempts.begin(lease, Effects.UNSAFE, judgement).word is Carried.LOST
     assert not bench.store.attempts.renew(lease)
     assert bench.store.attempts.complete(lease, "ref") is Ending.LATE
     assert bench.record(occurrence).state == "LEASED"
@@ -210,6 +241,7 @@ def test_the_late_result_of_a_former_owner_does_not_touch_the_present_one(bench:
     bench.expire(occurrence)
     bench.sweep()
     present = bench.running(occurrence, 2, Effects.IDEMPOTENT)
+    former.expires_ms = 0
     assert bench.store.attempts.complete(former, "old") is Ending.LATE
     assert bench.store.attempts.fail(former, "ValueError") is Ending.LATE
     assert not bench.store.attempts.renew(former)
@@ -226,6 +258,7 @@ def test_two_results_of_two_owners_are_a_hold_with_both_kept(bench: Bench, late_
     bench.expire(run)
     bench.sweep()
     present = bench.running(run, 2, Effects.IDEMPOTENT)
+    former.expires_ms = 0
     if late_first:
         assert bench.store.attempts.complete(former, "old") is Ending.LATE
         for _ in range(2):
@@ -235,7 +268,7 @@ def test_two_results_of_two_owners_are_a_hold_with_both_kept(bench: Bench, late_
         for _ in range(2):
             assert bench.store.attempts.complete(former, "old") is Ending.LATE
     record = bench.record(run)
-    assert (record.state, record.hold_reason) == ("HELD", "double_ownership")
+    assert (record.state, record.hold_reason) == ("HELD", "HOLD_PRIOR_OUTCOME_UNKNOWN")
     both = {str(former.fencing_token): "old", str(present.fencing_token): "new"}
     assert record.late_results == both
     assert bench.backend.client.pttl(bench.store.keys.occurrence(run)) == -1
@@ -271,7 +304,7 @@ def test_a_spent_budget_holds_and_no_new_tick_bypasses_it(bench: Bench) -> None:
     assert bench.store.attempts.fail(lease, "ValueError") is Ending.HELD
     bench.pass_time(110)
     bench.sweep()
-    assert bench.held()[0][1] == "retry_budget_exhausted"
+    assert bench.held()[0][1] == "HOLD_RETRY_BUDGET_EXHAUSTED"
     assert bench.events()[0][1:] == ("skipped", "quarantined")
 
 
@@ -432,9 +465,12 @@ def test_a_probe_s_word_makes_a_success_and_a_doubt_makes_a_hold(bench: Bench) -
     committed = bench.due()
     assert bench.store.attempts.commit_by_probe(bench.lease(committed), "probe: COMMITTED") is Ending.RECORDED
     doubtful = bench.due("other")
-    assert bench.store.attempts.hold(bench.lease(doubtful), "outcome_unknown") is Ending.HELD
+    lease = bench.lease(doubtful)
+    bench.backend.client.hset(bench.store.keys.occurrence(doubtful), "prior_outcome", "UNKNOWN")
+    judgement = judge(bench.store.attempts.evidence(doubtful), Effects.UNSAFE)
+    assert bench.store.attempts.hold(lease, judgement).word is Carried.HELD
     assert bench.record(committed).state == "SUCCEEDED"
-    assert bench.held() == [(str(doubtful), "outcome_unknown")]
+    assert bench.held() == [(str(doubtful), "HOLD_PRIOR_OUTCOME_UNKNOWN")]
 
 
 def test_the_death_of_a_work_horse_that_took_the_newer_tick_is_reported_too(fake_bench: Bench) -> None:
@@ -477,7 +513,7 @@ def test_deleting_a_schedule_does_not_close_an_unknown_outcome(fake_bench: Bench
     fake_bench.store.schedules.delete("docs")
     fake_bench.pass_time(5_000)
     fake_bench.sweep()
-    assert fake_bench.held() == [(str(occurrence), "outcome_unknown")]
+    assert fake_bench.held() == [(str(occurrence), "HOLD_PRIOR_OUTCOME_UNKNOWN")]
 
 
 def test_a_queued_tick_does_not_give_way_to_one_that_cannot_be_enqueued(fake: Backend) -> None:
@@ -515,7 +551,7 @@ def test_backoff_grows_by_its_factor_up_to_its_maximum_and_never_beyond(
     for attempt in attempts:
         occurrence = fake_bench.store.manual.run("docs", f"run {attempt}").occurrence
         key = fake_bench.store.keys.occurrence(occurrence)
-        fake_bench.backend.client.hset(key, mapping={"attempt": attempt - 1, "retry_budget": attempt + 1})
+        fake_bench.backend.client.hset(key, mapping={"attempt": attempt - 1, "retry_budget": attempt + 1, **WAITED})
         lease = fake_bench.running(occurrence, attempt)
         fake_bench.store.attempts.fail(lease, "ValueError")
         found.append((fake_bench.record(occurrence).not_before_ms or 0) - fake_bench.store.schedules.now_ms())
@@ -524,3 +560,20 @@ def test_backoff_grows_by_its_factor_up_to_its_maximum_and_never_beyond(
         fake_bench.sweep()
         fake_bench.add(spec="@every:3600000", backoff={"base_ms": base_ms, "factor": factor, "max_ms": max_ms})
     assert found == delays
+
+
+@pytest.mark.parametrize("overlap", ["skip", "buffer_one"])
+def test_a_newer_tick_never_runs_between_two_attempts_of_an_earlier_one(fake_bench: Bench, overlap: str) -> None:
+    fake_bench.add(spec="@every:1000", overlap=overlap, backoff={"base_ms": 0})
+    first = fake_bench.due()
+    fake_bench.store.attempts.fail(fake_bench.running(first), "ValueError")
+    fake_bench.sweep()
+    assert fake_bench.record(first).state == "PENDING"
+    fake_bench.due_again()
+    assert fake_bench.events()[0][1:] == (("skipped", "overlap") if overlap == "skip" else ("enqueued", "accepted"))
+    newer = Occurrence("docs", fake_bench.events()[0][0])
+    if overlap == "buffer_one":
+        assert fake_bench.acquire(newer).claim is Claim.WAITING
+    fake_bench.store.attempts.complete(fake_bench.running(first, 2), "")
+    if overlap == "buffer_one":
+        fake_bench.running(newer)

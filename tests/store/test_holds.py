@@ -107,7 +107,7 @@ def test_a_hold_survives_edits_pauses_and_a_deletion_followed_by_a_new_creation(
     bench.pass_time(110)
     bench.sweep()
     assert bench.events()[0][1:] == ("skipped", "quarantined")
-    assert bench.held() == [(str(occurrence), "outcome_unknown")]
+    assert bench.held() == [(str(occurrence), "HOLD_PRIOR_OUTCOME_UNKNOWN")]
 
 
 def test_a_manual_run_never_gets_past_a_hold(bench: Bench) -> None:
@@ -170,3 +170,96 @@ def test_a_resolution_of_an_earlier_hold_does_not_resolve_a_later_one(fake_bench
     assert fake_bench.record(occurrence).state == "HELD"
     fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "looked at 10:00")
     assert fake_bench.record(occurrence).state == "PENDING"
+
+
+def test_a_hold_is_resolved_as_its_reviewer_saw_it_or_not_at_all(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", lease_ttl_ms=1_000)
+    occurrence = fake_bench.due()
+    lease = fake_bench.running(occurrence)
+    fake_bench.pass_time(1_001)
+    fake_bench.sweep()
+    seen = fake_bench.record(occurrence).version
+    fake_bench.store.attempts.complete(lease, "it was written after all")
+    with pytest.raises(Refused, match="look again") as refusal:
+        fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "nothing there", seen=seen)
+    assert refusal.value.code == "hold_changed"
+    seen = fake_bench.record(occurrence).version
+    fake_bench.store.holds.resolve(occurrence, Resolution.COMMITTED, "ann", "it is there", seen=seen)
+    assert fake_bench.store.holds.resolve(occurrence, Resolution.COMMITTED, "ann", "it is there", seen=seen)[1]
+    assert fake_bench.record(occurrence).state == "SUCCEEDED"
+
+
+def test_extra_attempts_are_recorded_and_part_of_the_resolution(bench: Bench) -> None:
+    bench.add(spec="@every:1000", retry_budget=1)
+    occurrence = held(bench)
+    bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen", 2)
+    record = bench.record(occurrence)
+    assert record.resolution is not None
+    assert (record.retry_budget, record.resolution["extra_attempts"]) == (3, 2)
+    with pytest.raises(Refused, match="differently"):
+        bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen", 1)
+
+
+@pytest.mark.parametrize("outcome", [Resolution.COMMITTED, Resolution.ABANDONED])
+def test_extra_attempts_go_with_another_attempt_only(bench: Bench, outcome: Resolution) -> None:
+    bench.add(spec="@every:1000")
+    with pytest.raises(InvalidField, match="extra_attempts"):
+        bench.store.holds.resolve(held(bench), outcome, "ann", "seen", 1)
+
+
+def test_a_release_runs_the_latest_tick_that_the_quarantine_skipped(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    occurrence = held(fake_bench)
+    fake_bench.pass_time(5_500)
+    fake_bench.sweep()
+    with pytest.raises(Held, match="other holds"):
+        fake_bench.store.schedules.release("docs")
+    fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "seen")
+    before = fake_bench.store.schedules.get("docs")
+    for _ in range(2):
+        latest_ms = fake_bench.store.schedules.release("docs")
+        assert latest_ms == occurrence.tick_ms + 5_000
+    fake_bench.sweep()
+    assert fake_bench.events()[0][0] == latest_ms
+    assert fake_bench.events()[0][1] == "enqueued"
+    after = fake_bench.store.schedules.get("docs")
+    assert (after.next_run_ms, after.carry) == (before.next_run_ms, "")
+    fake_bench.running(Occurrence("docs", latest_ms or 0))
+    assert fake_bench.store.schedules.release("docs") is None
+
+
+def test_a_release_with_nothing_missed_changes_nothing(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:60000")
+    assert fake_bench.store.schedules.release("docs") is None
+    fake_bench.due()
+    assert fake_bench.store.schedules.release("docs") is None
+    fake_bench.store.schedules.pause("docs", "why")
+    with pytest.raises(Refused, match="paused"):
+        fake_bench.store.schedules.release("docs")
+
+
+def test_a_release_never_runs_a_tick_from_before_an_edit_of_the_timing(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:60000")
+    occurrence = held(fake_bench)
+    fake_bench.pass_time(120_000)
+    fake_bench.sweep()
+    fake_bench.store.schedules.update("docs", {"spec": "@every:7200000"})
+    fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "seen")
+    assert fake_bench.store.schedules.release("docs") is None
+
+
+@pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow"])
+def test_a_catch_up_waits_for_the_occurrence_that_was_held(fake_bench: Bench, overlap: str) -> None:
+    fake_bench.add(spec="@every:1000", overlap=overlap)
+    occurrence = held(fake_bench)
+    fake_bench.pass_time(5_000)
+    fake_bench.sweep()
+    fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen")
+    latest = Occurrence("docs", fake_bench.store.schedules.release("docs") or 0)
+    fake_bench.sweep()
+    lease = fake_bench.running(occurrence, 2)
+    assert fake_bench.record(latest).state == "PENDING"
+    if overlap != "allow":
+        assert fake_bench.acquire(latest).claim is Claim.WAITING
+    fake_bench.store.attempts.complete(lease, "")
+    fake_bench.running(latest)

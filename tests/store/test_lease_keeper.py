@@ -20,7 +20,7 @@ from duly.worker import lease_keeper
 from duly.worker.group_guard import _group_of, _live_processes, end_children
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper, fence_margin_ms
 
-LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, ttl_ms=600)
+LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, ttl_ms=600, expires_ms=600)
 
 
 class Store:

@@ -9,14 +9,15 @@ from importlib.resources import files
 import pytest
 
 from duly.common.errors import StoreProtocolError
-from duly.common.store.attempts import Claim, Ending
+from duly.common.store.attempts import Carried, Claim, Ending
 from duly.common.store.scripts import script_names, source
 from tests.conftest import Backend
 
 # Replies that a caller reads as an enum, and the scripts whose replies they are.
 ENUMS: list[tuple[type[StrEnum], list[str]]] = [
     (Claim, ["acquire"]),
-    (Ending, ["complete", "fail", "relinquish", "hold", "commit_by_probe"]),
+    (Ending, ["complete", "fail", "relinquish", "commit_by_probe"]),
+    (Carried, ["begin", "hold", "hand_back"]),
 ]
 
 

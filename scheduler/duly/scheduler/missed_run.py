@@ -71,4 +71,4 @@ def _settle(definition: ScheduleDefinition, first_ms: int, latest_ms: int, now_m
 def _order(definition: ScheduleDefinition, tick_ms: int, now_ms: int) -> TickOrder:
     if definition.max_lateness_ms is not None and now_ms - tick_ms > definition.max_lateness_ms:
         return TickOrder(tick_ms, Action.SKIP, "too_late")
-    return TickOrder(tick_ms)
+    return TickOrder(tick_ms, jitter_ms=definition.timetable.release_ms(tick_ms) - tick_ms)

@@ -11,6 +11,7 @@ from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
 from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
+from duly.scheduler.admission import admitted
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried
 
@@ -106,12 +107,24 @@ class Sweeper:
                 yield DispatchOrder(due, definition, due.definition_revision, [], None, None, None)
             else:
                 plan_ = plan(definition, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
-                yield self._order(due, definition, due.definition_revision, plan_)
+                yield self._order(due, definition, due.definition_revision, plan_, survey.now_ms, due.last_run_ms)
 
     def _order(
-        self, due: DueSchedule, definition: ScheduleDefinition, definition_revision: str, plan_: Plan
+        self,
+        due: DueSchedule,
+        definition: ScheduleDefinition,
+        definition_revision: str,
+        plan_: Plan,
+        now_ms: int,
+        last_run_ms: int | None,
     ) -> DispatchOrder:
-        ticks = [self._hooks.before(definition, order) for order in plan_.ticks]
+        ticks = [
+            self._hooks.before(
+                definition,
+                admitted(definition, order, now_ms=now_ms, last_run_ms=last_run_ms, next_run_ms=plan_.next_ms),
+            )
+            for order in plan_.ticks
+        ]
         return DispatchOrder(
             due,
             definition,
@@ -132,7 +145,7 @@ class Sweeper:
                 due, definition, due.definition_revision, [], None, due.next_run_ms, released_ms, due.carry
             )
         plan_ = plan_carried(first.definition, first.next_run_ms, first.until_ms, now_ms)
-        order = self._order(due, first.definition, str(first.definition_revision), plan_)
+        order = self._order(due, first.definition, str(first.definition_revision), plan_, now_ms, None)
         next_due_ms = None if due.next_run_ms is None else definition.timetable.release_ms(due.next_run_ms)
         return DispatchOrder(
             due,
@@ -143,6 +156,7 @@ class Sweeper:
             due.next_run_ms,
             now_ms if rest else next_due_ms,
             carry.dump(rest),
+            first.until_ms if first.asked_for else None,
         )
 
     def _load_definitions(self, schedules: Iterable[DueSchedule]) -> None:
@@ -191,7 +205,7 @@ class Sweeper:
         for order, reply in zip(orders, replies, strict=True):
             if reply.word == "backwards":
                 log.error(
-                    "schedule %s would go back in time; left alone",
+                    "schedule %s would go back in time; held for its reviewer",
                     order.seen.schedule_id,
                     extra={"action": "backwards"},
                 )

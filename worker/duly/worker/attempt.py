@@ -13,11 +13,20 @@ from typing import Any, TypeVar
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
-from duly.common.identity import Occurrence, new_token
+from duly.common.identity import Occurrence, job_id, new_token
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store
-from duly.common.store.attempts import AttemptStore, Claim, Ending, Grant, Lease
-from duly.worker.gate import PROBE_ANSWERS, Verdict, decide
+from duly.common.store.attempts import (
+    AttemptStore,
+    Carried,
+    CarriedOut,
+    Claim,
+    Ending,
+    Grant,
+    Judgement,
+    Lease,
+)
+from duly.worker import gate
 from duly.worker.group_guard import end_children
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
 from duly.worker.run import OutcomeUnknown, as_current, run_of
@@ -26,6 +35,8 @@ from duly.worker.tasks import Task, find_task
 log = logging.getLogger(__name__)
 
 PROBE_TIMEOUT_MS = 30_000.0
+MOST_LOOKS = 100
+"""How often evidence that changes under its reader is decided anew before the occurrence is handed back."""
 _ASK_AGAIN_S = 0.2
 _Answer = TypeVar("_Answer")
 
@@ -74,18 +85,39 @@ class Attempter:
         assert lease is not None
         assert record is not None
         assert definition is not None
-        verdict = decide(record, task.effects)
-        if verdict is Verdict.ASK_PROBE:
-            answer = _ask_probe(task, record.idempotency_key, keeper)
-            if answer == "COMMITTED":
-                return self._record(keeper, lease, partial(self._attempts.commit_by_probe, lease, "probe: COMMITTED"))
-            verdict = Verdict.BEGIN if answer == "NO_COMMITTED_RESULT" else Verdict.HOLD
-        if verdict is Verdict.HOLD:
-            return self._record(keeper, lease, partial(self._attempts.hold, lease, "outcome_unknown"))
-        if not self._until_known(keeper, lambda: self._attempts.begin(lease, task.effects)):
-            return Ending.LOST.value
-        log.info("%s attempt %d began", lease.occurrence, lease.attempt, extra={"action": "began"})
-        return self._run(task, lease, record.idempotency_key, definition, keeper)
+        evidence = grant.evidence
+        probed: str | None = None
+        for _ in range(MOST_LOOKS):
+            assert evidence is not None
+            if probed is None and gate.needs_probe(evidence, task.effects):
+                probed = _ask_probe(task, record.idempotency_key, keeper)
+                if probed == "COMMITTED":
+                    committed = partial(self._attempts.commit_by_probe, lease, "probe: COMMITTED")
+                    return self._record(keeper, lease, committed)
+            judgement = gate.judge(evidence, task.effects, probed)
+            carried = self._carry_out(task, lease, judgement, keeper)
+            if carried.word is Carried.BEGUN:
+                return self._run(task, lease, record.idempotency_key, definition, keeper)
+            if carried.word is not Carried.CHANGED:
+                return carried.word.value
+            evidence = carried.evidence
+        return self._record(keeper, lease, partial(self._attempts.relinquish, lease, "evidence_unsettled"))
+
+    def _carry_out(self, task: Task, lease: Lease, judgement: Judgement, keeper: LeaseKeeper) -> CarriedOut:
+        """Have the store begin, hold or hand back, by compare-and-set on the evidence of the decision."""
+        decision = judgement.decision
+        if decision.runs:
+            ask = partial(self._attempts.begin, lease, task.effects, judgement)
+        elif decision.holds:
+            ask = partial(self._attempts.hold, lease, judgement)
+        else:
+            ask = partial(self._attempts.hand_back, lease, judgement, gate.not_before_ms(judgement))
+        keeper.settle(not decision.runs)
+        carried = self._until_known(keeper, ask)
+        level = logging.WARNING if carried.word is Carried.HELD else logging.INFO
+        said = f"attempt {lease.attempt} {carried.word.value}: {decision.value}"
+        log.log(level, "%s %s", lease.occurrence, said, extra={"action": carried.word.value})
+        return carried
 
     def _run(
         self, task: Task, lease: Lease, idempotency_key: str, definition: ScheduleDefinition, keeper: LeaseKeeper
@@ -102,7 +134,9 @@ class Attempter:
             end_children()
             ending = self._unsuccessful(lease, error)
         else:
-            ending = partial(self._attempts.complete, lease, run.result_ref)
+            # A success without a reference of its own refers to the attempt that made it.
+            result_ref = run.result_ref or job_id(lease.occurrence, lease.attempt)
+            ending = partial(self._attempts.complete, lease, result_ref)
         return self._record(keeper, lease, ending)
 
     def _record(self, keeper: LeaseKeeper, lease: Lease, ending: Callable[[], Ending]) -> str:
@@ -177,8 +211,8 @@ def _ask_probe(task: Task, idempotency_key: str, keeper: LeaseKeeper) -> str:
         keeper.stop_timeout()
         log.warning("probe of %s raised %s", task.name, type(error).__name__, extra={"action": "probe"})
         return "UNKNOWN"
-    if not isinstance(answer, str) or answer not in PROBE_ANSWERS:
-        wanted = ", ".join(sorted(PROBE_ANSWERS))
+    if not isinstance(answer, str) or answer not in gate.PROBE_ANSWERS:
+        wanted = ", ".join(sorted(gate.PROBE_ANSWERS))
         log.error("probe of %s answered none of %s: UNKNOWN", task.name, wanted, extra={"action": "probe"})
         return "UNKNOWN"
     return answer

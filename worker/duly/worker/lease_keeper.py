@@ -87,9 +87,9 @@ class LeaseKeeper:
             self._deadline_ms = None
         self._changed.set()
 
-    def settle(self) -> None:
+    def settle(self, settling: bool = True) -> None:
         """From here on the outcome is recorded, which ends the lease: a renewal that finds it gone is no alarm."""
-        self._settling = True
+        self._settling = settling
 
     def _on_timeout(self, _number: int, _frame: FrameType | None) -> None:
         if self._deadline_ms is not None:

@@ -220,8 +220,6 @@ def _check_together(definition: ScheduleDefinition) -> None:
         raise InvalidField(
             "max_lateness_ms", "must be larger than jitter_window_ms, or jitter alone makes ticks too late"
         )
-    if definition.approval == "required":
-        raise InvalidField("approval", "must be 'automatic': waiting for an approval is not supported yet")
     if definition.start_at and definition.end_at and definition.timetable.end_before_start:
         raise InvalidField("end_at", "must be after start_at")
 

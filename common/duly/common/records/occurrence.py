@@ -9,6 +9,7 @@ from typing import Any
 
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
+from duly.common.records.evidence import RecordedDecision, decisions_of
 
 
 class OccurrenceState(StrEnum):
@@ -82,6 +83,25 @@ class OccurrenceRecord:
     resolution: dict[str, Any] | None
     late_results: dict[str, str]
     """By fencing token: results that arrived without a proven, undisputed lease. Evidence, never success."""
+    claims: dict[str, str]
+    """By lease: owners who came with a lease that the record does not know, while it was not over."""
+    approval: str
+    """`required` when the reviewer must approve the run, else `automatic`."""
+    approved_by: str | None
+    version: int
+    """Counts the changes of the record: a hold is resolved at the version that its reviewer looked at."""
+    decisions: tuple[RecordedDecision, ...]
+    """What the contract decided of its attempts, the oldest first."""
+
+    @property
+    def awaits_approval(self) -> bool:
+        """Whether nothing but its reviewer's approval keeps it from being delivered."""
+        return self.state is OccurrenceState.PENDING and self.approval == "required" and self.approved_by is None
+
+    @property
+    def waits_because(self) -> str | None:
+        """The code of what a reviewer is to do about it; None when nothing is."""
+        return "approval_required" if self.awaits_approval else self.hold_reason
 
     @classmethod
     def from_hash(cls, occurrence: Occurrence, fields: Mapping[str, str]) -> OccurrenceRecord:
@@ -98,9 +118,9 @@ class OccurrenceRecord:
             task=fields["task"],
             queue=fields["queue"],
             attempt=int(fields["attempt"]),
-            retry_budget=int(fields["retry_budget"]),
-            idempotency_key=fields["idempotency_key"],
-            review_owner=fields["review_owner"],
+            retry_budget=number("retry_budget") or 0,
+            idempotency_key=fields.get("idempotency_key", ""),
+            review_owner=fields.get("review_owner", ""),
             job_id=fields["job_id"],
             enqueued_ms=int(fields["enqueued_ms"]),
             lease_id=fields.get("lease_id"),
@@ -121,6 +141,15 @@ class OccurrenceRecord:
             late_results={
                 name.partition(":")[2]: value for name, value in fields.items() if name.startswith("late_result:")
             },
+            claims={
+                name.partition(":")[2]: value.partition(" ")[2]
+                for name, value in fields.items()
+                if name.startswith("claim:")
+            },
+            approval=fields.get("approval", "automatic"),
+            approved_by=fields.get("approved_by"),
+            version=number("version") or 0,
+            decisions=decisions_of(occurrence, fields),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,9 +160,9 @@ class OccurrenceRecord:
             "tick_at": to_rfc3339(self.occurrence.tick_ms),
         }
         for name in self.__slots__:
-            value = getattr(self, name)
-            if name == "occurrence":
+            if name in {"occurrence", "decisions"}:
                 continue
+            value = getattr(self, name)
             shown[name] = value
             if name.endswith("_ms"):
                 shown[f"{name.removesuffix('_ms')}_at"] = None if value is None else to_rfc3339(value)
@@ -147,5 +176,6 @@ def _resolution(fields: Mapping[str, str]) -> dict[str, Any] | None:
         "outcome": fields["resolution"],
         "by": fields["resolved_by"],
         "evidence": fields["resolution_evidence"],
+        "extra_attempts": int(fields.get("extra_attempts") or 0),
         "resolved_at": to_rfc3339(int(fields["resolved_ms"])),
     }

@@ -39,6 +39,10 @@ class ScheduleRecord:
     """How many of its occurrences are held."""
     carry: str = ""
     """Earlier definitions with ticks that still wait for the sweep; see `duly.common.store.carry`."""
+    last_tick_ms: int | None = None
+    """The latest tick that became an occurrence."""
+    timing_ms: int = 0
+    """Since when its expression and bounds are as they are: no tick up to then is one of its own."""
 
     @property
     def schedule_id(self) -> str:
@@ -58,6 +62,8 @@ class ScheduleRecord:
             state=state,
             note=fields.get("note", ""),
             next_run_ms=_instant(fields, "next_run_ms"),
+            last_tick_ms=_tick(fields, "last_tick_ms"),
+            timing_ms=_instant(fields, "timing_ms") or int(fields["created_ms"]),
             last_run_ms=_instant(fields, "last_run_ms"),
             last_outcome=fields.get("last_outcome"),
             paused_until_ms=_instant(fields, "paused_until_ms"),
@@ -89,6 +95,11 @@ class ScheduleRecord:
 
 def _instant(fields: Mapping[str, str], name: str) -> int | None:
     return int(fields[name]) if fields.get(name) else None
+
+
+def _tick(fields: Mapping[str, str], name: str) -> int | None:
+    """The tick of a field that holds -1 while there is none."""
+    return None if fields.get(name, "-1") == "-1" else int(fields[name])
 
 
 def _written(ms: int | None) -> str | None:

@@ -8,6 +8,9 @@ from typing import Any
 
 from duly.common.instant import to_rfc3339
 
+_DECIDED = {"began", "held"}
+_HANDED_BACK = {"NOT_DUE", "RETRY_NOT_YET_DUE"}
+
 
 @dataclass(frozen=True, slots=True)
 class EnqueueEvent:
@@ -67,6 +70,11 @@ class RunEvent:
     reason: str | None
     at_ms: int
 
+    @property
+    def decision(self) -> str | None:
+        """The contract's decision behind the transition, where there is one."""
+        return self.reason if self.event in _DECIDED or self.reason in _HANDED_BACK else None
+
     @classmethod
     def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> RunEvent:
         return cls(
@@ -93,6 +101,7 @@ class RunEvent:
             "worker": self.worker,
             "fencing_token": self.fencing_token,
             "reason": self.reason,
+            "decision": self.decision,
             "at": to_rfc3339(self.at_ms),
             "at_ms": self.at_ms,
         }

@@ -13,6 +13,7 @@ from typing import Any
 from duly.common.errors import OccurrenceNotFound
 from duly.common.identity import Occurrence, check_schedule_id
 from duly.common.records.definition import ScheduleDefinition
+from duly.common.records.evidence import Decision, Evidence, Reconciled
 from duly.common.records.occurrence import Effects, OccurrenceRecord
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
@@ -47,7 +48,7 @@ class Ending(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
     """The right to make one attempt. ``now_ms`` is the store's clock when it was granted."""
 
@@ -58,11 +59,13 @@ class Lease:
     attempt: int
     now_ms: int
     ttl_ms: int
+    expires_ms: int
+    """When it ends, by the store's last word: moved by every renewal, and shown with every later claim to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A claim's answer; ``lease``, ``record`` and ``definition`` come with ACQUIRED only.
+    """A claim's answer; ``lease``, ``record``, ``definition`` and ``evidence`` come with ACQUIRED only.
 
     ``newer_tick_ms`` comes with COALESCED: the tick that took this one's place, when it is enqueued already.
     """
@@ -71,7 +74,37 @@ class Grant:
     lease: Lease | None = None
     record: OccurrenceRecord | None = None
     definition: ScheduleDefinition | None = None
+    evidence: Evidence | None = None
     newer_tick_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the contract decided, and from what: the evidence, and what settled an unknown outcome in it."""
+
+    decision: Decision
+    evidence: Evidence
+    reconciled: Reconciled = Reconciled.BY_NOTHING
+
+
+class Carried(StrEnum):
+    """What became of a decision that its worker asked the store to carry out."""
+
+    BEGUN = "begun"
+    HELD = "held"
+    COALESCED = "coalesced"
+    RELEASED = "released"
+    CHANGED = "changed"
+    """The evidence is not what it was: decide again from the new one."""
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedOut:
+    """``evidence`` comes with CHANGED only."""
+
+    word: Carried
+    evidence: Evidence | None = None
 
 
 class AttemptStore:
@@ -104,7 +137,7 @@ class AttemptStore:
             return Grant(claim, newer_tick_ms=int(reply[1]) if reply[1] else None)
         if claim is not Claim.ACQUIRED:
             return Grant(claim)
-        _, now_ms, definition, flat = reply
+        _, now_ms, definition, evidence, flat = reply
         fields = dict(zip(flat[::2], flat[1::2], strict=True))
         record = OccurrenceRecord.from_hash(occurrence, fields)
         assert record.fencing_token is not None
@@ -116,18 +149,64 @@ class AttemptStore:
             record.attempt,
             int(now_ms),
             int(fields["lease_ttl_ms"]),
+            int(fields["lease_expires_ms"]),
         )
-        return Grant(claim, lease, record, ScheduleDefinition.from_json(definition or ""))
+        return Grant(
+            claim,
+            lease,
+            record,
+            ScheduleDefinition.from_json(definition or ""),
+            Evidence.from_text(occurrence, evidence),
+        )
 
-    def begin(self, lease: Lease, effects: Effects) -> bool:
-        """The point of no return; False when the lease is no longer this holder's."""
-        reply = self._call("begin", lease.occurrence, token=lease.token, effects=effects.value)
-        return bool(reply[0] == "begun")
+    def evidence(self, occurrence: Occurrence) -> Evidence:
+        """The evidence about an occurrence as it stands now; raises OccurrenceNotFound."""
+        reply = self._call("evidence", occurrence)
+        if reply[0] == "missing":
+            raise OccurrenceNotFound(occurrence.schedule_id, occurrence.tick_ms)
+        return Evidence.from_text(occurrence, reply[1])
+
+    def begin(self, lease: Lease, effects: Effects, judgement: Judgement) -> CarriedOut:
+        """The point of no return: BEGUN, CHANGED, or LOST when the lease is no longer this holder's."""
+        return self._carry_out("begin", lease, judgement, effects=effects.value)
+
+    def hold(self, lease: Lease, judgement: Judgement) -> CarriedOut:
+        """The attempt must not begin until a reviewer says why it may: HELD, CHANGED or LOST."""
+        return self._carry_out("hold", lease, judgement)
+
+    def hand_back(self, lease: Lease, judgement: Judgement, not_before_ms: int) -> CarriedOut:
+        """There is nothing to run now: COALESCED, RELEASED until ``not_before_ms``, CHANGED or LOST."""
+        return self._carry_out("hand_back", lease, judgement, not_before_ms=not_before_ms)
+
+    def _carry_out(self, name: str, lease: Lease, judgement: Judgement, **arguments: Value) -> CarriedOut:
+        reply = self._call(
+            name,
+            lease.occurrence,
+            token=lease.token,
+            decision=judgement.decision.value,
+            reconciled=judgement.reconciled.value,
+            evidence=judgement.evidence.text,
+            **arguments,
+        )
+        word = Carried(reply[0])
+        if word is Carried.CHANGED:
+            return CarriedOut(word, Evidence.from_text(lease.occurrence, reply[1]))
+        return CarriedOut(word)
 
     def renew(self, lease: Lease) -> bool:
         """Extend the lease to its full time to live from now; False when it is no longer this holder's."""
-        reply = self._call("renew", lease.occurrence, token=lease.token, ttl_ms=lease.ttl_ms)
-        return bool(reply[0] == "renewed")
+        reply = self._call(
+            "renew",
+            lease.occurrence,
+            token=lease.token,
+            ttl_ms=lease.ttl_ms,
+            owner=lease.owner,
+            expires_ms=lease.expires_ms,
+        )
+        if reply[0] != "renewed":
+            return False
+        lease.expires_ms = int(reply[1])
+        return True
 
     def complete(self, lease: Lease, result_ref: str) -> Ending:
         """Record success: RECORDED, LATE without a proven lease, or HELD beside another owner's late result."""
@@ -137,6 +216,8 @@ class AttemptStore:
             token=lease.token,
             fencing_token=lease.fencing_token,
             result_ref=result_ref,
+            owner=lease.owner,
+            expires_ms=lease.expires_ms,
         )
 
     def fail(self, lease: Lease, error: str) -> Ending:
@@ -159,10 +240,6 @@ class AttemptStore:
     def refuse(self, occurrence: Occurrence, reason: str) -> None:
         """Record that this worker cannot run the task; the occurrence stays PENDING and is delivered again."""
         self._call("refuse", occurrence, reason=reason)
-
-    def hold(self, lease: Lease, reason: str) -> Ending:
-        """The attempt must not begin, and a reviewer must say why it may: HELD, or LOST."""
-        return self._end("hold", lease.occurrence, token=lease.token, reason=reason)
 
     def commit_by_probe(self, lease: Lease, evidence: str) -> Ending:
         """The probe says that an earlier attempt's effect is there: RECORDED as a success, or LOST."""

@@ -1,7 +1,7 @@
-"""Ticks of an earlier definition that were due, and not yet swept, when the definition was edited.
+"""Ticks that the sweep settles before anything else of their schedule, carried with the definition they belong to.
 
-They are carried with the definition they belong to, so that an edit neither loses nor repeats a tick. The
-sweep settles them before anything else of the schedule.
+Ticks that were due, and not yet swept, when the definition was edited: so that an edit neither loses nor repeats a
+tick. And the tick that a reviewer wants to run after all, when the hold that kept it from running is resolved.
 """
 
 from __future__ import annotations
@@ -18,19 +18,25 @@ MAX_CARRIED = 20
 
 @dataclass(frozen=True, slots=True)
 class CarriedTicks:
-    """Ticks of ``definition`` from ``next_run_ms`` up to ``until_ms``, the instant of the edit."""
+    """Ticks of ``definition`` from ``next_run_ms`` up to ``until_ms``, the instant of the edit.
+
+    ``asked_for``: somebody wants them, so an earlier run of the schedule makes them wait and not be skipped.
+    """
 
     definition: ScheduleDefinition
     definition_revision: int
     next_run_ms: int
     until_ms: int
+    asked_for: bool = False
 
 
 def dump(carried: Sequence[CarriedTicks]) -> str:
     """The text kept in the schedule's hash; empty when nothing is carried."""
     if not carried:
         return ""
-    return canonical_json([[c.definition.to_json(), c.definition_revision, c.next_run_ms, c.until_ms] for c in carried])
+    return canonical_json(
+        [[c.definition.to_json(), c.definition_revision, c.next_run_ms, c.until_ms, c.asked_for] for c in carried]
+    )
 
 
 def load(text: str) -> list[CarriedTicks]:
@@ -38,6 +44,6 @@ def load(text: str) -> list[CarriedTicks]:
     if not text:
         return []
     return [
-        CarriedTicks(ScheduleDefinition.from_json(definition), revision, next_run_ms, until_ms)
-        for definition, revision, next_run_ms, until_ms in json.loads(text)
+        CarriedTicks(ScheduleDefinition.from_json(definition), *where)
+        for definition, *where in json.loads(text)
     ]

@@ -1,4 +1,5 @@
-"""Occurrences that nobody may attempt until a reviewer says what is true of them."""
+"""What waits for a reviewer: occurrences that nobody may attempt until somebody says what is true of them, and runs
+that happen only when they are approved."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class HoldStore:
         self._scripts = scripts
 
     def page(self, limit: int, offset: int = 0) -> tuple[list[OccurrenceRecord], int | None]:
-        """Held occurrences, the longest held first, and the offset of the next page (None at the end)."""
+        """What waits for a reviewer, the longest waiting first, and the offset of the next page (None at the end)."""
         with translated():
             names = self._client.zrange(self._keys.holds, offset, offset + limit)
         more = len(names) > limit
@@ -45,30 +46,60 @@ class HoldStore:
                 pipe.hgetall(self._keys.occurrence(occurrence))
             rows = pipe.execute()
         records = [OccurrenceRecord.from_hash(o, row) for o, row in zip(occurrences, rows, strict=True) if row]
-        held = [record for record in records if record.state is OccurrenceState.HELD]
-        return held, offset + limit if more else None
+        return [record for record in records if record.waits_because], offset + limit if more else None
 
     def count(self) -> int:
         with translated():
             return int(self._client.zcard(self._keys.holds))
 
+    def approve(self, occurrence: Occurrence, by: str) -> bool:
+        """Let a run that waits for its approval happen; whether the same approval was recorded before.
+
+        ``by`` must be its reviewer. Raises OccurrenceNotFound; Refused when it does not wait, or for somebody else.
+        """
+        check_schedule_id(occurrence.schedule_id)
+        by = check_line("by", by, 200)
+        with translated():
+            reply = self._scripts.call("approve", schedule_id=occurrence.schedule_id, tick_ms=occurrence.tick_ms, by=by)
+        word = reply[0]
+        if word == "missing":
+            raise OccurrenceNotFound(occurrence.schedule_id, occurrence.tick_ms)
+        if word == "not_waiting":
+            raise Refused(f"{occurrence} does not wait for an approval: it is {reply[1]}", code="not_waiting")
+        if word == "not_reviewer":
+            raise Refused(f"{occurrence} can be approved by its reviewer only: {reply[1]}", code="not_reviewer")
+        return bool(word == "same")
+
     def resolve(
-        self, occurrence: Occurrence, outcome: Resolution, by: str, evidence: str, extra_attempts: int = 0
+        self,
+        occurrence: Occurrence,
+        outcome: Resolution,
+        by: str,
+        evidence: str,
+        extra_attempts: int = 0,
+        *,
+        seen: int | None = None,
     ) -> tuple[OccurrenceState, bool]:
         """Resolve a hold: the state after it, and whether the same resolution was recorded before.
 
-        ``by`` names the person, ``evidence`` what they looked at. Raises OccurrenceNotFound; Refused when the
-        occurrence is not held, was resolved differently, or has no attempt left for NO_COMMITTED_RESULT.
+        ``by`` names the person, ``evidence`` what they looked at; ``seen`` is the record's version that they looked
+        at, by default the one it has now. Raises OccurrenceNotFound; Refused when the occurrence is not held, changed
+        since it was looked at, was resolved differently, or has no attempt left for NO_COMMITTED_RESULT.
         """
         check_schedule_id(occurrence.schedule_id)
         by, evidence = check_line("by", by, 200), check_line("evidence", evidence, MAX_EVIDENCE)
         if not 0 <= extra_attempts <= 100:
             raise InvalidField("extra_attempts", "must be 0-100")
+        if extra_attempts and outcome is not Resolution.NO_COMMITTED_RESULT:
+            raise InvalidField("extra_attempts", "goes with the outcome no-committed-result only")
+        if seen is None:
+            seen = self._version(occurrence)
         with translated():
             reply = self._scripts.call(
                 "resolve_hold",
                 schedule_id=occurrence.schedule_id,
                 tick_ms=occurrence.tick_ms,
+                seen=seen,
                 outcome=outcome.value,
                 by=by,
                 evidence=evidence,
@@ -81,6 +112,11 @@ class HoldStore:
             raise OccurrenceNotFound(occurrence.schedule_id, occurrence.tick_ms)
         if word == "not_held":
             raise Refused(f"{occurrence} is not held: it is {reply[1]}", code="not_held")
+        if word == "changed":
+            raise Refused(
+                f"{occurrence} changed since you looked at it (version {seen}, now {reply[1]}); look again",
+                code="hold_changed",
+            )
         if word == "spent":
             raise Refused(
                 f"{occurrence} was held again after this very resolution; look again, and give what you found now",
@@ -95,3 +131,7 @@ class HoldStore:
             f"{occurrence} was resolved differently already (duly occurrence shows how)",
             code="resolution_conflict",
         )
+
+    def _version(self, occurrence: Occurrence) -> int:
+        with translated():
+            return int(self._client.hget(self._keys.occurrence(occurrence), "version") or 0)

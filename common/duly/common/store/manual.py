@@ -53,7 +53,7 @@ class ManualRuns:
                 return ManualRun(occurrence, job_id(occurrence, 1), replayed=word == "replayed")
             if word not in {"again", "changed"}:
                 break
-            tick_ms += 1
+            tick_ms -= 1
         raise _refusal(word, schedule_id)
 
     def _ask(self, record: ScheduleRecord, key: str, tick_ms: int) -> tuple[str, str]:
@@ -75,9 +75,9 @@ class ManualRuns:
 
 
 def _between_ticks(record: ScheduleRecord, instant_ms: int) -> int:
-    """The first millisecond from ``instant_ms`` that is no tick of the schedule: those belong to the sweep."""
+    """The last millisecond up to ``instant_ms`` that is no tick of the schedule: those belong to the sweep."""
     while record.definition.timetable.is_tick(instant_ms):
-        instant_ms += 1
+        instant_ms -= 1
     return instant_ms
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from duly.common.errors import InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
+from duly.common.errors import Held, InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.edit import changed_definition, timing_changed
 from duly.common.records.line import MAX_NOTE, check_line
@@ -157,6 +157,31 @@ class ScheduleStore(ScheduleReader):
         assert edit is not None
         return replace(edit, record=self.get(schedule_id))
 
+    def release(self, schedule_id: str, *, revision: int | None = None) -> int | None:
+        """Run the latest tick that passed while the schedule was held: its tick_ms, or None when none was missed.
+
+        It goes the way of every due tick, hooks, overlap and lateness included. Raises ScheduleNotFound, Held while
+        something of the schedule is still held, Refused when it is paused, RevisionConflict.
+        """
+        tick_ms: int | None = None
+
+        def attempt() -> list[Any]:
+            nonlocal tick_ms
+            record = self._at_revision(schedule_id, revision)
+            tick_ms = _missed(record, self.now_ms())
+            carried = carry.load(record.carry)
+            if tick_ms is not None:
+                carried.append(carry.CarriedTicks(record.definition, record.definition_revision, tick_ms, tick_ms, True))
+            return self._call("release_schedule", new_carry=carry.dump(carried), **_seen(record))
+
+        word = self._until_settled(attempt)[0]
+        if word == "held":
+            raise Held(f"schedule '{schedule_id}' is quarantined: resolve its other holds first (duly holds)")
+        if word == "paused":
+            raise Refused(f"schedule '{schedule_id}' is paused; resume it with --catch-up latest", code="paused")
+        self._raise_for(word, schedule_id)
+        return tick_ms
+
     def delete(self, schedule_id: str, *, revision: int | None = None) -> None:
         """Remove the schedule. Its audit trail, run history and holds stay readable.
 
@@ -204,6 +229,7 @@ class ScheduleStore(ScheduleReader):
             "new_next_ms": _text(next_ms),
             "new_due_ms": due,
             "new_carry": carry_text,
+            "timing_changed": int(not timing_kept),
         }
         return Edit(record, record.next_run_ms, next_ms, carried, dropped), arguments
 
@@ -252,6 +278,14 @@ def _due_range(timetable: Timetable, next_run_ms: int | None, now_ms: int) -> Ti
     if next_run_ms is None or next_run_ms > now_ms:
         return None
     return timetable.range_between(next_run_ms, now_ms)
+
+
+def _missed(record: ScheduleRecord, now_ms: int) -> int | None:
+    """The latest tick that passed without becoming an occurrence; None when there is none, or the sweep has it yet."""
+    tick_ms = record.definition.timetable.latest_released(now_ms, record.timing_ms + 1)
+    if tick_ms is None or tick_ms <= (record.last_tick_ms or 0):
+        return None
+    return None if record.next_run_ms is not None and record.next_run_ms <= tick_ms else tick_ms
 
 
 def _seen(record: ScheduleRecord) -> dict[str, Value]:

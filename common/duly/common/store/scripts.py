@@ -2,7 +2,7 @@
 
 The header of each file is its interface, and the only place that states it: ``-- ARGV:`` names the arguments
 (bound to locals of the same names; a trailing ``name...`` takes the rest), ``-- Replies:`` the words it may
-answer, ``-- include:`` the fragments it shares. Every script is also given all key names (see
+answer, ``-- include:`` the fragments it shares, which may include others. Every script is also given all key names (see
 `duly.common.store.keys.Keys.stems`) and the fleet's limits.
 """
 
@@ -49,8 +49,7 @@ def source(name: str) -> ScriptSource:
     body = (folder / f"{name}.lua").read_text("utf-8")
     names = _header(body, "ARGV").split()
     rest = names.pop().removesuffix("...") if names and names[-1].endswith("...") else None
-    includes = re.findall(r"^-- include: (\w+)$", body, re.MULTILINE)
-    library = "".join((folder / "lib" / f"{each}.lua").read_text("utf-8") for each in includes)
+    library = "".join(_library(body).values())
     return ScriptSource(
         name=name,
         text=_bindings(tuple(names), rest) + library + body,
@@ -64,6 +63,15 @@ def script_names() -> list[str]:
     """The names of all scripts, in alphabetical order."""
     folder = files("duly.common.store") / "lua"
     return sorted(each.name.removesuffix(".lua") for each in folder.iterdir() if each.name.endswith(".lua"))
+
+
+def _library(body: str) -> dict[str, str]:
+    """The fragments that a text includes, by name, each after those that it needs itself."""
+    found: dict[str, str] = {}
+    for name in re.findall(r"^-- include: (\w+)$", body, re.MULTILINE):
+        fragment = (files("duly.common.store") / "lua" / "lib" / f"{name}.lua").read_text("utf-8")
+        found |= {**_library(fragment), name: fragment}
+    return found
 
 
 def _header(body: str, label: str) -> str:

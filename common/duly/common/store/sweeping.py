@@ -17,6 +17,7 @@ import redis
 from duly.common.errors import StoreRefused
 from duly.common.identity import Occurrence, canonical_json, job_id
 from duly.common.records.definition import ScheduleDefinition
+from duly.common.records.evidence import model_of
 from duly.common.store import jobs
 from duly.common.store.connection import Client, refusal, translated
 from duly.common.store.scripts import Scripts, Value
@@ -40,6 +41,8 @@ class DueSchedule:
     next_run_ms: int | None
     paused_until_ms: int | None
     carry: str
+    last_run_ms: int | None = None
+    """The latest tick of its present timing whose run has finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,18 @@ class Action(StrEnum):
     ENQUEUE = "enqueue"
     SKIP = "skip"
     FAIL = "fail"
+    HOLD = "hold"
 
 
 @dataclass(frozen=True, slots=True)
 class TickOrder:
-    """One tick and what to do with it; ``reason`` is an audit reason for SKIP and FAIL."""
+    """One tick and what to do with it; ``reason`` is an audit reason for SKIP and FAIL, a hold's code for HOLD."""
 
     tick_ms: int
     action: Action = Action.ENQUEUE
     reason: str = ""
+    jitter_ms: int = 0
+    """How far after its tick it may be released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ class DispatchOrder:
     new_due_ms: int | None
     new_carry: str = ""
     backlog_until_ms: int | None = None
-    """The last tick of a backlog that this order is one part of, while parts are left."""
+    """The last tick of a backlog that this order is one part of, while parts are left; the last of carried ticks that
+    somebody asked for, which wait their turn where others would be skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +210,10 @@ def terms(definition: ScheduleDefinition) -> str:
         "review_owner": definition.review_owner,
         "task": definition.task,
         "queue": definition.queue,
+        "model": canonical_json(model_of(definition)),
     }
+    if definition.approval == "required":
+        fields["approval"] = definition.approval
     return canonical_json(
         {
             "fields": [part for name, value in fields.items() for part in (name, str(value))],
@@ -243,14 +253,15 @@ def _encode_order(order: DispatchOrder) -> list[Value]:
     for tick in order.ticks:
         occurrence = Occurrence(seen.schedule_id, tick.tick_ms)
         own = jobs.own_fields(occurrence, 1) if tick.action is Action.ENQUEUE else ("", "", "")
-        items += (tick.tick_ms, tick.action.value, tick.reason, job_id(occurrence, 1), *own)
+        items += (tick.tick_ms, tick.jitter_ms, tick.action.value, tick.reason, job_id(occurrence, 1), *own)
     return items
 
 
 def _due(row: list[Any]) -> DueSchedule:
-    schedule_id, revision, definition_revision, incarnation, state, next_run, until, carry = (
-        row[n] if n < len(row) and row[n] is not None else "" for n in range(8)
+    schedule_id, revision, definition_revision, incarnation, state, next_run, until, carry, finished = (
+        row[n] if n < len(row) and row[n] is not None else "" for n in range(9)
     )
+    last_run = finished.partition(" ")[0]
     return DueSchedule(
         schedule_id,
         revision,
@@ -260,6 +271,7 @@ def _due(row: list[Any]) -> DueSchedule:
         int(next_run) if next_run.isdigit() else None,
         int(until) if until.isdigit() else None,
         carry,
+        int(last_run) if last_run.isdigit() else None,
     )
 
 

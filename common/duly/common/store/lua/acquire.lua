@@ -1,7 +1,8 @@
--- A worker claims one occurrence: PENDING -> LEASED, with a fresh lease and fencing token, the attempt counted.
--- A claim that finds a newer tick due, a tick too late, a deleted schedule or a spent budget ends the
--- occurrence instead. Asked again with the same token, it gives the same answer.
--- include: record
+-- A worker claims one occurrence: PENDING -> LEASED, with a fresh lease and fencing token, the attempt counted, and the
+-- evidence on which it decides whether to begin. A claim that finds a newer tick due, a tick too late or a deleted
+-- schedule ends the occurrence instead. Beyond the budget the lease is granted and no attempt counted: what follows
+-- from that is decided from the evidence. Asked again with the same token, it gives the same answer.
+-- include: outcome
 -- include: delivery
 -- ARGV: schedule_id tick_ms token owner attempt
 -- Replies: acquired | owned | waiting | not_due | superseded | held | coalesced | cancelled | finished | missing
@@ -16,16 +17,9 @@ local function grant(o)
   if s[1] ~= o.incarnation or s[2] ~= o.revision then
     definition = redis.call('HGET', SUPERSEDED .. o.id, o.incarnation .. '.' .. o.revision)
   end
-  return { 'acquired', int(NOW), definition, redis.call('HGETALL', OCCURRENCE .. o.member) }
-end
-
--- A later tick of the schedule is due: enqueued already, or waiting for the sweep. While the sweep cannot enqueue
--- the later one, this one does not give way to it.
-local function stale(o)
-  local s = redis.call('HMGET', SCHEDULE .. o.id, 'last_tick_ms', 'next_run_ms', 'state', 'failures')
-  local last, next_run = tonumber(s[1] or ''), tonumber(s[2] or '')
-  local tick = tonumber(o.tick)
-  return (last and last > tick) or (s[3] == 'active' and not s[4] and next_run and next_run > tick and next_run <= NOW)
+  return {
+    'acquired', int(NOW), definition, cjson.encode(snapshot(o)), redis.call('HGETALL', OCCURRENCE .. o.member),
+  }
 end
 
 local o = load(schedule_id, tick_ms)
@@ -58,32 +52,36 @@ if redis.call('HGET', SCHEDULE .. o.id, 'incarnation') ~= o.incarnation then
   cancel(o, 'schedule_deleted')
   return { o.state == 'HELD' and 'held' or 'cancelled', 'schedule_deleted' }
 end
-if o.attempt == '0' and o.kind == 'scheduled' then
-  if o.max_lateness_ms ~= '' and NOW - tonumber(o.tick) > tonumber(o.max_lateness_ms) then
-    finish(o, 'CANCELLED', 'too_late', {})
-    return { 'cancelled', 'too_late' }
-  end
-  if o.coalesces == '1' and stale(o) then
-    finish(o, 'COALESCED', 'newer_tick_due', {})
+if is_too_late(o) then
+  finish(o, 'CANCELLED', 'too_late', {})
+  return { 'cancelled', 'too_late' }
+end
+if o.attempt == '0' and o.kind == 'scheduled' and o.coalesces == '1' then
+  local evidence = snapshot(o)
+  if evidence.later_tick_ms then
+    coalesce(o, evidence)
     return { 'coalesced', newest_pending(o.id) }
   end
 end
-if blocked(o) then
-  watch(o, next_look_ms(0))
-  return { 'waiting', blocked(o) }
+local reason = blocked(o)
+if reason then
+  watch(o, reason == 'approval' and approval_look_ms(o) or next_look_ms(0))
+  return { 'waiting', reason }
 end
-if not budget_left(o) then
-  hold(o, 'retry_budget_exhausted', {})
+local ttl_ms = tonumber(o.lease_ttl_ms or '')
+if not ttl_ms then
+  hold(o, 'HOLD_LEASE_MISSING', {})
   return { 'held' }
 end
-if not redis.call('SET', LEASE .. o.member, token, 'NX', 'PX', o.lease_ttl_ms) then
-  history(o, 'refused', 'owned')
-  return { 'owned' }
+if not redis.call('SET', LEASE .. o.member, token, 'NX', 'PX', ttl_ms) then
+  hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}) -- a lease that the record knows nothing of
+  return { 'held' }
 end
-local expires = NOW + tonumber(o.lease_ttl_ms)
+local counted = budget_left(o)
 move(o, 'LEASED', {
-  'attempt', int(tonumber(o.attempt) + 1), 'lease_id', token, 'lease_owner', owner,
-  'lease_expires_ms', int(expires), 'fencing_token', int(redis.call('INCR', FENCE)), 'looks', '0',
+  'attempt', counted and int(tonumber(o.attempt) + 1) or o.attempt, 'counted', counted and '1' or '0',
+  'lease_id', token, 'lease_owner', owner, 'lease_expires_ms', int(NOW + ttl_ms),
+  'fencing_token', int(redis.call('INCR', FENCE)), 'looks', '0',
 }, 'acquired')
-watch(o, expires)
+watch(o, NOW + ttl_ms)
 return grant(o)

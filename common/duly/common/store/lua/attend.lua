@@ -1,6 +1,6 @@
 -- The duty holder looks at one open occurrence whose instant has come: an expired lease is lost, a retry whose
 -- wait is over becomes PENDING, and a PENDING occurrence whose job is in no queue is delivered again.
--- include: record
+-- include: outcome
 -- include: delivery
 -- ARGV: duty_token schedule_id tick_ms attempt job_id queue data meta description shared_fields...
 -- Replies: lost_duty | gone | leased | waiting | queued | delivered | held | not_due | changed
@@ -39,9 +39,14 @@ if tonumber(attempt) ~= tonumber(o.attempt) + 1 then
   watch(o, NOW)
   return { 'changed' }
 end
+if is_too_late(o) and awaits_approval(o) then
+  finish(o, 'CANCELLED', 'too_late', {})
+  return { 'gone' }
+end
 local looks = tonumber(o.looks or '') or 0
-if blocked(o) then
-  watch(o, next_look_ms(0))
+local reason = blocked(o)
+if reason then
+  watch(o, reason == 'approval' and approval_look_ms(o) or next_look_ms(0))
   return { 'waiting' }
 end
 redis.call('HSET', OCCURRENCE .. o.member, 'looks', int(looks + 1))

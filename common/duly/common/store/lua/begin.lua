@@ -1,16 +1,26 @@
--- The point of no return: LEASED -> RUNNING under a proven lease. What the task says of its effect is kept,
--- since it decides what an unknown outcome may lead to. Asked again with the same token: the same answer.
--- include: record
--- ARGV: schedule_id tick_ms token effects
--- Replies: begun | lost
+-- The point of no return: LEASED -> RUNNING under a proven lease, by compare-and-set on the evidence that the decision
+-- was made from. What the task says of its effect is kept, since it decides what an unknown outcome may lead to; so is
+-- what settled an unknown outcome of an earlier attempt. Asked again with the same token: the same answer.
+-- include: outcome
+-- ARGV: schedule_id tick_ms token effects decision reconciled evidence
+-- Replies: begun | changed | lost
 
 local o = load(schedule_id, tick_ms)
 if not owns(o, token) then
   return { 'lost' }
 end
-if o.state == 'LEASED' then
-  move(o, 'RUNNING', { 'effects', effects, 'began_ms', int(NOW) }, 'began')
-elseif o.state ~= 'RUNNING' then
+if o.state == 'RUNNING' then
+  return { 'begun' }
+end
+if o.state ~= 'LEASED' or o.counted ~= '1' then
   return { 'lost' }
 end
+local seen, now = cjson.decode(evidence), snapshot(o)
+if not still(seen, now) then
+  return { 'changed', cjson.encode(now) }
+end
+seen.reconciled = reconciled ~= '' and reconciled or nil
+local fields = { 'effects', effects, 'began_ms', int(NOW) }
+decided(o, fields, decision, seen)
+move(o, 'RUNNING', fields, 'began', decision)
 return { 'begun' }

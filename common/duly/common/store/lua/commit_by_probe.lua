@@ -1,6 +1,6 @@
 -- The probe of a guarded task said that the earlier attempt's effect is there: LEASED -> SUCCEEDED under a
 -- proven lease, with the probe's word as the evidence.
--- include: record
+-- include: outcome
 -- ARGV: schedule_id tick_ms token result_ref
 -- Replies: recorded | lost
 
@@ -11,6 +11,10 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
+local fields = { 'result_ref', result_ref, 'prior_outcome', 'COMMITTED' }
+local evidence = with(snapshot(o), fields)
+evidence.state = 'SUCCEEDED'
+decided(o, fields, 'ALREADY_COMMITTED', evidence)
 redis.call('DEL', LEASE .. o.member)
-finish(o, 'SUCCEEDED', 'probe', { 'result_ref', result_ref, 'prior_outcome', 'COMMITTED' })
+finish(o, 'SUCCEEDED', 'probe', fields)
 return { 'recorded' }

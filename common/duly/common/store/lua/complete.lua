@@ -1,18 +1,9 @@
 -- The holder records success: RUNNING -> SUCCEEDED. Without a proven lease the result is late: kept as evidence, never
--- as success. Two results of two owners, in whichever order they come, are a hold with both of them kept: each
--- believed that it held the lease. Asked again with the same token: the same answer.
--- include: record
--- ARGV: schedule_id tick_ms token fencing_token result_ref
+-- as success. Two results of two owners, in whichever order they come, are a hold with both of them kept, and so is the
+-- result of an owner whose lease the record has forgotten. Asked again with the same token: the same answer.
+-- include: outcome
+-- ARGV: schedule_id tick_ms token fencing_token result_ref owner expires_ms
 -- Replies: recorded | held | late | missing
-
-local function has_late_result(o)
-  for name in pairs(o) do
-    if string.sub(name, 1, 12) == 'late_result:' then
-      return true
-    end
-  end
-  return false
-end
 
 local o = load(schedule_id, tick_ms)
 if not o then
@@ -21,27 +12,42 @@ end
 if o.lease_id == token and o.state == 'SUCCEEDED' then
   return { 'recorded' }
 end
-if o.lease_id == token and o.state == 'HELD' and o.hold_reason == 'double_ownership' then
+local late_result = 'late_result:' .. fencing_token
+if o.fencing_token == fencing_token and o.lease_id ~= token then
+  late_result = late_result .. '/' .. string.sub(token, 1, 8) -- the counter was forgotten too
+end
+if o.completed_by == token and o.state == 'HELD' then
   return { 'held' }
 end
 if o.state == 'RUNNING' and owns(o, token) then
-  redis.call('DEL', LEASE .. o.member)
-  if has_late_result(o) then
-    hold(o, 'double_ownership', {
-      'result_ref', result_ref, 'late_result:' .. fencing_token, result_ref, 'prior_outcome', 'UNKNOWN',
+  if late_results(o) > (tonumber(o.late_results_seen or '') or 0) then -- one that no reviewer has seen
+    hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {
+      late_result, result_ref, 'prior_outcome', 'UNKNOWN', 'completed_by', token,
     })
     return { 'held' }
   end
+  redis.call('DEL', LEASE .. o.member)
   finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
   return { 'recorded' }
 end
-if redis.call('HSETNX', OCCURRENCE .. o.member, 'late_result:' .. fencing_token, result_ref) == 1 then
-  history(o, 'late_result', 'fencing_token ' .. fencing_token)
-  if o.state == 'SUCCEEDED' then
-    redis.call('PERSIST', OCCURRENCE .. o.member)
-    hold(o, 'double_ownership', {
-      'late_result:' .. o.fencing_token, o.result_ref or '', 'prior_outcome', 'UNKNOWN',
-    })
+if o[late_result] then
+  return { 'late' }
+end
+history(o, 'late_result', 'fencing_token ' .. fencing_token)
+local fields = { late_result, result_ref }
+if o.state == 'SUCCEEDED' then
+  append(fields, 'late_result:' .. o.fencing_token, o.result_ref or '')
+end
+if is_contested(o, token, expires_ms) then
+  contest(o, token, owner, expires_ms, fields)
+elseif o.state == 'SUCCEEDED' then
+  append(fields, 'prior_outcome', 'UNKNOWN')
+  hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
+else
+  if INDEX[o.state] and o.state ~= 'HELD' and o.state ~= 'RUNNING' then
+    append(fields, 'prior_outcome', 'UNKNOWN') -- whoever is next finds it before it begins
   end
+  redis.call('HSET', OCCURRENCE .. o.member, unpack(fields))
+  redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
 end
 return { 'late' }

@@ -1,6 +1,6 @@
 -- The schedule goes; its audit trail, its run history and its holds stay. Occurrences that have not begun are
 -- cancelled, here for the first hundred and at their next delivery for the rest.
--- include: record
+-- include: outcome
 -- include: audit
 -- include: schedule
 -- ARGV: schedule_id revision next_run_ms carry dropped_count dropped_first dropped_last

@@ -5,11 +5,13 @@
 -- items: first the number of queues, and for each its name and what all its jobs share (n, then n names and
 -- values); then the schedules, one after another, each:
 --   schedule_id revision definition_revision incarnation next_run_ms carry | new_next_ms new_due_ms new_carry |
---   dropped count, first, last | backlog_until_ms (empty: nothing is left for later) |
+--   dropped count, first, last | backlog_until_ms (empty: nothing is left for later;
+--   with carried ticks: they wait where others would be skipped) |
 --   terms (empty: the schedule's own) | n ticks, each:
---     tick_ms action reason job_id data meta description
--- action: enqueue | skip | fail. A tick that fails stops its schedule there: it stays due, after a growing wait.
--- include: record
+--     tick_ms jitter_ms action reason job_id data meta description
+-- action: enqueue | skip | fail | hold. A tick that fails stops its schedule there: it stays due, after a growing wait.
+-- A tick that is held becomes an occurrence that nobody may attempt.
+-- include: outcome
 -- include: audit
 -- include: create
 -- include: delivery
@@ -42,7 +44,7 @@ local function take_schedule()
   s.cut, s.terms, s.ticks = take(), take(), {}
   for i = 1, tonumber(take()) do
     s.ticks[i] = {
-      tick = take(), action = take(), reason = take(), job_id = take(), data = take(), meta = take(),
+      tick = take(), jitter_ms = take(), action = take(), reason = take(), job_id = take(), data = take(), meta = take(),
       description = take(),
     }
   end
@@ -52,7 +54,8 @@ end
 -- Whether the schedule is still what the survey saw; its terms and its latest tick are read on the way.
 local function unchanged(s)
   local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
-    'failures', 'terms', 'backlog', 'used_revision')
+    'failures', 'terms', 'backlog', 'used_revision', 'finished')
+  s.finished = r[10] or ''
   s.last_tick, s.failures, s.backlog, s.used_revision = tonumber(r[5] or '') or -1, r[6], r[8] or '', r[9] or ''
   s.terms = cjson.decode(s.terms ~= '' and s.terms or r[7] or '{}')
   return r[1] == s.revision and (r[2] or '') == s.next_run and (r[3] or '') == s.carry and r[4] == s.incarnation
@@ -63,7 +66,9 @@ local function coalesce_older(s, tick)
   for _, older in ipairs(redis.call('ZRANGE', PENDING .. s.id, '-inf', '(' .. tick, 'BYSCORE', 'LIMIT', 0, 20)) do
     local o = load(s.id, older)
     if o and o.attempt == '0' and o.kind == 'scheduled' then
-      finish(o, 'COALESCED', 'newer_tick_due', {})
+      local evidence = snapshot(o)
+      evidence.later_tick_ms = tick
+      coalesce(o, evidence)
     end
   end
 end
@@ -93,7 +98,10 @@ local function obstacle(s, tick)
   if redis.call('ZCARD', PENDING .. s.id) >= tonumber(queue_limit) then
     return { 'failed', 'backpressure' }
   end
-  local busy = s.terms.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. s.id) == 1
+  local busy = s.terms.overlap ~= 'allow' and is_busy(s.id, tick)
+  if s.carry ~= '' and s.cut ~= '' then
+    return nil, busy -- somebody asked for it
+  end
   local backlog = backlog_of(s.backlog)
   if backlog and tonumber(tick) <= backlog.upto then
     return nil, busy -- decided with the first part, when none was running; it waits its turn
@@ -118,6 +126,31 @@ local function keep_definition(s)
   end
 end
 
+local function create_tick(s, t)
+  local o = create(s.id, t.tick, 'scheduled', s.terms, {
+    revision = s.definition_revision, incarnation = s.incarnation, job_id = t.job_id, jitter_ms = t.jitter_ms,
+  })
+  keep_definition(s)
+  return o
+end
+
+-- What the contract does not let run becomes a hold of its schedule, unless a hold is there already. `seen`: evidence
+-- that the occurrence itself does not show.
+local function hold_tick(s, t, code, seen)
+  if redis.call('EXISTS', OCCURRENCE .. member(s.id, t.tick)) == 1 then
+    return already(s, load(s.id, t.tick))
+  end
+  if redis.call('EXISTS', HELD .. s.id) == 0 then
+    local o = create_tick(s, t)
+    local evidence = snapshot(o)
+    for name, value in pairs(seen) do
+      evidence[name] = value
+    end
+    hold(o, code, {}, evidence)
+  end
+  return 'skipped', 'quarantined'
+end
+
 local function enqueue(s, t)
   local found, busy = obstacle(s, t.tick)
   if found then
@@ -128,16 +161,15 @@ local function enqueue(s, t)
   if lengths[queue] >= tonumber(queue_limit) then
     return 'failed', 'backpressure'
   end
-  local o = create(s.id, t.tick, 'scheduled', s.terms, {
-    revision = s.definition_revision, incarnation = s.incarnation, job_id = t.job_id,
-  })
+  local o = create_tick(s, t)
   watch(o, next_look_ms(0))
-  if not busy then
+  if awaits_approval(o) then
+    watch(o, approval_look_ms(o))
+  elseif not busy then
     push_job(t.job_id, queue, t, shared[queue])
     lengths[queue] = lengths[queue] + 1
   end
   s.last_tick = math.max(s.last_tick, tonumber(t.tick))
-  keep_definition(s)
   if s.older_pending then
     coalesce_older(s, t.tick)
   end
@@ -148,6 +180,9 @@ local function settle_tick(s, t)
   local outcome, reason, job_id
   if t.action == 'enqueue' then
     outcome, reason, job_id = enqueue(s, t)
+  elseif t.action == 'hold' then
+    -- Whatever finished last, the next tick comes after it.
+    outcome, reason = hold_tick(s, t, t.reason, { last_run_ms = string.match(s.finished, '%d+') })
   else
     outcome, reason = t.action == 'skip' and 'skipped' or 'failed', t.reason
   end
@@ -203,6 +238,9 @@ local function apply(s)
     return { 'changed' }
   end
   if goes_back(s) then
+    if tonumber(s.next_run) <= NOW then
+      hold_tick(s, { tick = s.next_run, job_id = '' }, 'HOLD_CHRONOLOGY_INVALID', { next_run_ms = s.new_next })
+    end
     stay_due(s, s.next_run)
     return { 'backwards' }
   end

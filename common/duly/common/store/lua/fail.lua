@@ -1,6 +1,6 @@
 -- The holder records that the work failed and left no result: RUNNING -> RETRY_WAIT inside the budget, HELD
 -- beyond it. Without a proven lease the report is late and only kept in the history.
--- include: record
+-- include: outcome
 -- ARGV: schedule_id tick_ms token error
 -- Replies: retry | held | late | missing
 
@@ -15,8 +15,7 @@ if not (o.state == 'RUNNING' and owns(o, token)) then
   history(o, 'late_failure', error)
   return { 'late' }
 end
-redis.call('DEL', LEASE .. o.member)
 -- This attempt left no result; of an earlier one whose outcome is unknown that says nothing, unless a probe was asked.
 local known = o.prior_outcome ~= 'UNKNOWN' or o.effects == 'guarded'
-retry(o, 'failed', error, { 'last_error', error, 'prior_outcome', known and 'NO_COMMITTED_RESULT' or 'UNKNOWN' })
+retry(o, error, { 'last_error', error, 'prior_outcome', known and 'NO_COMMITTED_RESULT' or 'UNKNOWN' })
 return { o.state == 'HELD' and 'held' or 'retry' }

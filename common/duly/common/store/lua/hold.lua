@@ -1,7 +1,8 @@
--- The holder of the lease found that it must not begin: LEASED -> HELD under a proven lease.
--- include: record
--- ARGV: schedule_id tick_ms token reason
--- Replies: held | lost
+-- The holder of the lease decided that it must not begin: LEASED -> HELD under a proven lease, by compare-and-set on the
+-- evidence. Asked again with the same token: the same answer.
+-- include: outcome
+-- ARGV: schedule_id tick_ms token decision reconciled evidence
+-- Replies: held | changed | lost
 
 local o = load(schedule_id, tick_ms)
 if o and o.state == 'HELD' and o.lease_id == token then
@@ -10,6 +11,10 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
-redis.call('DEL', LEASE .. o.member)
-hold(o, reason, {})
+local seen, now = cjson.decode(evidence), snapshot(o)
+if not still(seen, now) then
+  return { 'changed', cjson.encode(now) }
+end
+seen.reconciled = reconciled ~= '' and reconciled or nil
+hold(o, decision, {}, seen)
 return { 'held' }

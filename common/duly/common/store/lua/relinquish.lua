@@ -1,6 +1,6 @@
 -- The owner gives the occurrence up without an outcome: handed back before `begin` (LEASED -> PENDING), or unknown
 -- after it. The proof is the lease's token.
--- include: record
+-- include: outcome
 -- ARGV: schedule_id tick_ms token reason
 -- Replies: released | retry | held | lost | missing
 

@@ -1,6 +1,6 @@
 -- The parent of a work-horse has seen it end: what that owner holds of the schedule is handed back before `begin`, or
 -- unknown after it. Looked for by the owner's name, since a work-horse may have taken a newer tick than its job named.
--- include: record
+-- include: outcome
 -- ARGV: schedule_id owner reason
 -- Replies: released | retry | held | lost
 

@@ -22,9 +22,9 @@ end
 local schedules = {}
 for _, id in ipairs(due_now(DUE)) do
   local seen = redis.call('HMGET', SCHEDULE .. id, 'revision', 'definition_revision', 'incarnation', 'state',
-    'next_run_ms', 'paused_until_ms', 'carry')
+    'next_run_ms', 'paused_until_ms', 'carry', 'finished')
   if seen[1] then
-    schedules[#schedules + 1] = { id, unpack(seen, 1, 7) }
+    schedules[#schedules + 1] = { id, unpack(seen, 1, 8) }
   else
     redis.call('ZREM', DUE, id)
   end

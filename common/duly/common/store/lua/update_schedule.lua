@@ -3,7 +3,7 @@
 -- include: record
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms carry definition terms new_next_ms new_due_ms new_carry dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms carry definition terms timing_changed new_next_ms new_due_ms new_carry dropped_count dropped_first dropped_last
 -- Replies: updated | missing | changed | again
 
 local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
@@ -25,5 +25,8 @@ local now_at = touch(schedule_id)
 redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms',
   new_next_ms, 'carry', new_carry)
 redis.call('HDEL', key, 'failures')
+if timing_changed == '1' then
+  redis.call('HSET', key, 'timing_revision', now_at, 'timing_ms', int(NOW), 'finished', '')
+end
 set_due(schedule_id, new_due_ms)
 return { 'updated', now_at }

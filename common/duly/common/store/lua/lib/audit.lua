@@ -1,5 +1,6 @@
 -- Enqueue events: what became of each tick. The newest 100 of a schedule; a failure repeated for the same tick
 -- folds into one record with its count.
+-- include: record
 
 local AUDIT_KEPT = 100
 

@@ -1,5 +1,6 @@
 -- RQ's side of an occurrence: the job that says "look here". Written as RQ's own enqueue does: queue name, job
 -- hash, then the entry.
+-- include: record
 
 local known_queues = {}
 
@@ -30,4 +31,15 @@ end
 -- Each look that finds an occurrence undelivered doubles the wait until the next, to 64 times the first.
 local function next_look_ms(looks)
   return NOW + tonumber(redelivery_ms) * 2 ^ math.min(looks, 6)
+end
+
+-- When an occurrence that waits for its approval must be looked at: when it becomes too late, or once in a while.
+local function approval_look_ms(o)
+  local patience = tonumber(o.max_lateness_ms or '')
+  return math.min(patience and tonumber(o.tick) + patience + 1 or math.huge, next_look_ms(6))
+end
+
+local function is_too_late(o)
+  local patience = tonumber(o.max_lateness_ms or '')
+  return o.attempt == '0' and o.kind == 'scheduled' and patience ~= nil and NOW - tonumber(o.tick) > patience
 end

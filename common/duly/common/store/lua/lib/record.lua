@@ -1,5 +1,5 @@
 -- Names, time, and the one way to change an occurrence: its state, the sets that index it and its history move
--- together or not at all. Included at the top of every script. Nothing here writes unless a function is called.
+-- together or not at all. Nothing here writes unless a function is called.
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -75,9 +75,24 @@ local function forget_superseded(id)
   end
 end
 
--- The transition: fields and state, indexes, watch, lifetime and history. `fields` is a flat list.
+local function awaits_approval(o)
+  return o.approval == 'required' and not o.approved_by
+end
+
+local function append(fields, ...)
+  for _, value in ipairs({ ... }) do
+    fields[#fields + 1] = value
+  end
+end
+
+-- The transition: fields and state, indexes, watch, lifetime and history. `fields` is a flat list. `version` counts
+-- the changes: who looked at one version decides nothing about a later one.
 local function move(o, state, fields, event, reason)
   local from, to = INDEX[o.state], INDEX[state]
+  if TERMINAL[o.state] and not TERMINAL[state] then
+    redis.call('PERSIST', OCCURRENCE .. o.member)
+  end
+  append(fields, 'version', int((tonumber(o.version or '') or 0) + 1))
   o.state = state
   for at = 1, #fields, 2 do
     o[fields[at]] = fields[at + 1]
@@ -88,12 +103,13 @@ local function move(o, state, fields, event, reason)
   end
   if from and from ~= to then
     redis.call('ZREM', from .. o.id, o.tick)
-    if from == HELD then
-      redis.call('ZREM', HOLDS, o.member)
-    end
+  end
+  if state == 'HELD' or (state == 'PENDING' and awaits_approval(o)) then
+    redis.call('ZADD', HOLDS, int(NOW), o.member)
+  elseif from == HELD or o.approval == 'required' then
+    redis.call('ZREM', HOLDS, o.member)
   end
   if state == 'HELD' then
-    redis.call('ZADD', HOLDS, int(NOW), o.member)
     redis.call('ZREM', WATCH, o.member)
   end
   history(o, event, reason)
@@ -113,105 +129,71 @@ local function move(o, state, fields, event, reason)
   end
 end
 
+-- The ticks of the latest finished runs, the newest first; of the timing that the schedule has now.
+local FINISHED_KEPT = 16
+
+local function finished_with(text, tick)
+  local ticks = {}
+  for each in string.gmatch(text or '', '%d+') do
+    if each ~= tick then
+      ticks[#ticks + 1] = each
+    end
+  end
+  ticks[#ticks + 1] = tick
+  table.sort(ticks, function(a, b) return tonumber(a) > tonumber(b) end)
+  return table.concat(ticks, ' ', 1, math.min(#ticks, FINISHED_KEPT))
+end
+
+-- Whether the occurrence was enqueued with the timing that the schedule has now (`timing` is where that began).
+local function of_this_timing(o, timing)
+  return (tonumber(o.revision or '') or 0) >= (tonumber(timing or '') or 0)
+end
+
 -- The schedule's memory of its runs. Written only while the schedule exists: a hash made here would be a ghost.
 local function remember(o)
   local key = SCHEDULE .. o.id
-  if redis.call('HGET', key, 'incarnation') ~= o.incarnation then
+  local s = redis.call('HMGET', key, 'incarnation', 'timing_revision', 'finished', 'last_run_ms')
+  if s[1] ~= o.incarnation then
     return
   end
-  redis.call('HSET', key, 'last_outcome', o.state)
+  local fields = { 'last_outcome', o.state }
   if (o.state == 'SUCCEEDED' or o.state == 'ABANDONED') and o.kind == 'scheduled' then
-    local last = tonumber(redis.call('HGET', key, 'last_run_ms') or '') or -1
-    if tonumber(o.tick) > last then
-      redis.call('HSET', key, 'last_run_ms', o.tick)
+    if tonumber(o.tick) > (tonumber(s[4] or '') or -1) then
+      append(fields, 'last_run_ms', o.tick)
+    end
+    if of_this_timing(o, s[2]) then
+      append(fields, 'finished', finished_with(s[3], o.tick))
     end
   end
-end
-
-local function hold(o, reason, fields)
-  fields[#fields + 1] = 'held_ms'
-  fields[#fields + 1] = int(NOW)
-  fields[#fields + 1] = 'hold_reason'
-  fields[#fields + 1] = reason
-  move(o, 'HELD', fields, 'held', reason)
-  remember(o)
-end
-
-local function finish(o, state, reason, fields)
-  fields[#fields + 1] = 'ended_ms'
-  fields[#fields + 1] = int(NOW)
-  fields[#fields + 1] = 'reason'
-  fields[#fields + 1] = reason
-  move(o, state, fields, string.lower(state), reason)
-  if state == 'SUCCEEDED' or state == 'ABANDONED' then
-    remember(o)
-  end
-end
-
--- Nothing more is to be attempted. An unknown outcome is not closed by that: somebody has to look.
-local function cancel(o, reason)
-  if o.prior_outcome == 'UNKNOWN' then
-    return hold(o, 'outcome_unknown', {})
-  end
-  return finish(o, 'CANCELLED', reason, {})
-end
-
--- Why a PENDING occurrence may not start now: an open hold of its schedule, or another one running.
-local function blocked(o)
-  if redis.call('EXISTS', HELD .. o.id) == 1 then
-    return 'quarantined'
-  end
-  if o.overlap ~= 'allow' and redis.call('EXISTS', ACTIVE .. o.id) == 1 then
-    return 'overlap'
-  end
-  return nil
-end
-
-local function budget_left(o)
-  return tonumber(o.attempt) < tonumber(o.retry_budget)
-end
-
--- base * factor ^ (attempts made - 1), at most the maximum. A base of 0 stays 0, also where the power overflows.
-local function backoff_ms(o)
-  local base = tonumber(o.backoff_base_ms)
-  local delay = base == 0 and 0 or base * tonumber(o.backoff_factor) ^ (tonumber(o.attempt) - 1)
-  return math.floor(math.min(delay, tonumber(o.backoff_max_ms)))
-end
-
--- Another attempt after a wait, inside the budget; beyond it the occurrence is held.
-local function retry(o, event, reason, fields)
-  if not budget_left(o) then
-    return hold(o, 'retry_budget_exhausted', fields)
-  end
-  local delay = backoff_ms(o)
-  fields[#fields + 1] = 'backoff_delay_ms'
-  fields[#fields + 1] = int(delay)
-  fields[#fields + 1] = 'not_before_ms'
-  fields[#fields + 1] = int(NOW + delay)
-  move(o, 'RETRY_WAIT', fields, event, reason)
-  watch(o, NOW + delay)
-  wake()
-end
-
--- The lease is over and nobody recorded an outcome. Before `begin` that costs nothing; after it the outcome is
--- unknown, and only an effect declared repeatable, or a probe asked first, allows another attempt.
-local function lose(o, reason)
-  redis.call('DEL', LEASE .. o.member)
-  if o.state == 'LEASED' then
-    if not budget_left(o) then
-      return hold(o, 'retry_budget_exhausted', {})
-    end
-    move(o, 'PENDING', { 'job_id', '' }, 'released', reason)
-    watch(o, NOW)
-    return wake()
-  end
-  if o.effects == 'idempotent' or (o.effects == 'guarded' and budget_left(o)) then
-    return retry(o, 'outcome_unknown', reason, { 'prior_outcome', 'UNKNOWN' })
-  end
-  return hold(o, 'outcome_unknown', { 'prior_outcome', 'UNKNOWN' })
+  redis.call('HSET', key, unpack(fields))
 end
 
 -- The holder of the lease, proven: its token is the lease's and the record's.
 local function owns(o, token)
   return o ~= nil and o.lease_id == token and redis.call('GET', LEASE .. o.member) == token
+end
+
+-- Whether an earlier occurrence of the schedule is running, or between two of its attempts.
+local function is_busy(id, tick)
+  if redis.call('EXISTS', ACTIVE .. id) == 1 then
+    return true
+  end
+  local oldest = redis.call('ZRANGE', PENDING .. id, 0, 0)[1]
+  return oldest ~= nil and tonumber(oldest) < tonumber(tick)
+    and redis.call('HGET', OCCURRENCE .. member(id, oldest), 'attempt') ~= '0'
+end
+
+-- Why a PENDING occurrence may not start now: its reviewer has not approved it, an open hold of its schedule, or
+-- another one running.
+local function blocked(o)
+  if awaits_approval(o) then
+    return 'approval'
+  end
+  if redis.call('EXISTS', HELD .. o.id) == 1 then
+    return 'quarantined'
+  end
+  if o.overlap ~= 'allow' and is_busy(o.id, o.tick) then
+    return 'overlap'
+  end
+  return nil
 end

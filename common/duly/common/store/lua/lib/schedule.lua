@@ -1,4 +1,5 @@
 -- Changes to a schedule: every one is a compare-and-set on its revision, the run it stands at and what it carries.
+-- include: record
 
 -- Nil when the caller's picture of the schedule is still true, else the reply that says what is not.
 local function mismatch(id, revision, next_run, carry)

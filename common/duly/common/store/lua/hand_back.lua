@@ -1,0 +1,32 @@
+-- The holder of the lease decided that there is nothing to run now: LEASED -> COALESCED for a tick that gives way to a
+-- later one, LEASED -> PENDING for one that is not due before `not_before_ms`, the attempt not counted. By compare-and-set
+-- on the evidence. Asked again with the same token: the same answer.
+-- include: outcome
+-- ARGV: schedule_id tick_ms token decision reconciled evidence not_before_ms
+-- Replies: coalesced | released | changed | lost
+
+local o = load(schedule_id, tick_ms)
+if o and o.lease_id == token and o.state == 'COALESCED' then
+  return { 'coalesced' }
+end
+if o and o.given_up == token and o.state == 'PENDING' then
+  return { 'released' }
+end
+if not owns(o, token) or o.state ~= 'LEASED' then
+  return { 'lost' }
+end
+local seen, now = cjson.decode(evidence), snapshot(o)
+if not still(seen, now) then
+  return { 'changed', cjson.encode(now) }
+end
+seen.reconciled = reconciled ~= '' and reconciled or nil
+if decision == 'COALESCED_STALE_TICK' then
+  redis.call('DEL', LEASE .. o.member)
+  coalesce(o, seen)
+  return { 'coalesced' }
+end
+local fields = { 'attempt', o.counted == '1' and int(tonumber(o.attempt) - 1) or o.attempt }
+decided(o, fields, decision, seen)
+redis.call('HSET', OCCURRENCE .. o.member, unpack(fields))
+give_back(o, math.max(NOW, tonumber(not_before_ms)), decision)
+return { 'released' }

@@ -1,0 +1,141 @@
+-- The evidence: all that a decision about an occurrence is made from, read at one instant. A decision is kept with the
+-- evidence it was made from, by the script that carries it out.
+-- include: record
+
+-- Fields of the occurrence's hash that are evidence as they stand.
+local KEPT = {
+  'kind', 'model', 'state', 'retry_budget', 'backoff_delay_ms', 'not_before_ms', 'lease_id', 'lease_owner',
+  'lease_expires_ms', 'idempotency_key', 'result_ref', 'review_owner', 'prior_outcome', 'applied_jitter_ms',
+}
+-- What may differ between a look and the decision made from it: the clock, and how far the lease was renewed.
+local MOVING = { now_ms = true, lease_expires_ms = true, claims = true, reconciled = true }
+
+-- A later tick of the schedule that is due: enqueued already, or waiting for the sweep. While the sweep cannot enqueue
+-- the later one, this one does not give way to it.
+local function later_tick(o, s)
+  local last, next_run, tick = tonumber(s.last_tick or ''), tonumber(s.next_run or ''), tonumber(o.tick)
+  if last and last > tick then
+    return int(last)
+  end
+  if s.state == 'active' and not s.failures and next_run and next_run > tick and next_run <= NOW then
+    return int(next_run)
+  end
+  return nil
+end
+
+-- The last run that finished before this one. An earlier timing's runs are no ticks of this one.
+local function last_run(o, s)
+  if of_this_timing(o, s.timing) then
+    for tick in string.gmatch(s.finished or '', '%d+') do
+      if tonumber(tick) < tonumber(o.tick) then
+        return tick
+      end
+    end
+  end
+  return nil
+end
+
+-- The tick the schedule stands at. One that is gone, at its end or on another timing stands at this one for good.
+local function stands_at(o, s)
+  if s.incarnation ~= o.incarnation or not of_this_timing(o, s.timing) or (s.next_run or '') == '' then
+    return o.tick
+  end
+  return s.next_run
+end
+
+-- The attempt that the decision is about: the one that the lease was counted for, or the one after those made.
+local function attempt_ahead(o)
+  local made = tonumber(o.attempt or '')
+  if not made then
+    return nil
+  end
+  return int(o.state == 'LEASED' and o.counted == '1' and made or made + 1)
+end
+
+-- Who claims a lease: the lease's key, and owners who came with one that the record does not know. Flat: id, owner, end.
+local function claims(o)
+  local found = {}
+  local token = redis.call('GET', LEASE .. o.member)
+  if token then
+    local left = redis.call('PTTL', LEASE .. o.member)
+    append(found, token, token == o.lease_id and o.lease_owner or '', int(NOW + left))
+  end
+  local others = {}
+  for name in pairs(o) do
+    if string.sub(name, 1, 6) == 'claim:' then
+      others[#others + 1] = name
+    end
+  end
+  table.sort(others)
+  for _, name in ipairs(others) do
+    local ends, owner = string.match(o[name], '^(%d+) (.*)$')
+    append(found, string.sub(name, 7), owner, ends)
+  end
+  return found
+end
+
+-- Read now. Empty fields are left out: what is not there is evidence of nothing.
+local function snapshot(o)
+  local r = redis.call('HMGET', SCHEDULE .. o.id, 'incarnation', 'timing_revision', 'next_run_ms', 'finished',
+    'last_tick_ms', 'state', 'failures')
+  local s = {
+    incarnation = r[1], timing = r[2], next_run = r[3], finished = r[4], last_tick = r[5], state = r[6], failures = r[7],
+  }
+  local e = {
+    now_ms = int(NOW), attempt = attempt_ahead(o), next_run_ms = stands_at(o, s), last_run_ms = last_run(o, s),
+    later_tick_ms = later_tick(o, s), claims = claims(o),
+  }
+  for _, name in ipairs(KEPT) do
+    if o[name] and o[name] ~= '' then
+      e[name] = o[name]
+    end
+  end
+  return e
+end
+
+-- The evidence with what the script has established beside it: the fields it is about to write.
+local function with(e, fields)
+  local evidential = {}
+  for _, name in ipairs(KEPT) do
+    evidential[name] = true
+  end
+  for at = 1, #fields, 2 do
+    if evidential[fields[at]] then
+      e[fields[at]] = fields[at + 1] ~= '' and fields[at + 1] or nil
+    end
+  end
+  return e
+end
+
+local function same_claims(a, b)
+  if #a ~= #b then
+    return false
+  end
+  for at = 1, #a, 3 do
+    if a[at] ~= b[at] or a[at + 1] ~= b[at + 1] then
+      return false
+    end
+  end
+  return true
+end
+
+-- Whether the evidence that a decision was made from is still what there is.
+local function still(seen, e)
+  for name, value in pairs(e) do
+    if not MOVING[name] and seen[name] ~= value then
+      return false
+    end
+  end
+  for name in pairs(seen) do
+    if not MOVING[name] and e[name] == nil then
+      return false
+    end
+  end
+  return same_claims(seen.claims or {}, e.claims)
+end
+
+-- The decision as the occurrence's next one, among the fields that carry it out.
+local function decided(o, fields, decision, evidence)
+  local number = int((tonumber(o.decisions or '') or 0) + 1)
+  append(fields, 'decisions', number, 'decision:' .. number, cjson.encode({ decision = decision, evidence = evidence }))
+end

@@ -1,0 +1,140 @@
+-- What becomes of an occurrence: held, ended, tried again or given back. Each takes the fields that it is to write.
+-- include: evidence
+
+-- Nobody may attempt it until a reviewer says what is true of it. `evidence`: what the decision was made from, when the
+-- caller decided; otherwise what there is now, beside the fields to write. A hold ends the lease.
+local function hold(o, code, fields, evidence)
+  evidence = evidence or with(snapshot(o), fields)
+  redis.call('DEL', LEASE .. o.member)
+  decided(o, fields, code, evidence)
+  append(fields, 'held_ms', int(NOW), 'hold_reason', code)
+  move(o, 'HELD', fields, 'held', code)
+  remember(o)
+end
+
+local function finish(o, state, reason, fields)
+  append(fields, 'ended_ms', int(NOW), 'reason', reason)
+  move(o, state, fields, string.lower(state), reason)
+  if state == 'SUCCEEDED' or state == 'ABANDONED' then
+    remember(o)
+  end
+end
+
+-- It gives way to a later tick of its schedule, which is due.
+local function coalesce(o, evidence)
+  local fields = {}
+  decided(o, fields, 'COALESCED_STALE_TICK', evidence)
+  finish(o, 'COALESCED', 'newer_tick_due', fields)
+end
+
+-- Nothing more is to be attempted. An unknown outcome is not closed by that: somebody has to look.
+local function cancel(o, reason)
+  if o.prior_outcome == 'UNKNOWN' then
+    return hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {})
+  end
+  return finish(o, 'CANCELLED', reason, {})
+end
+
+local function budget_left(o)
+  local made, budget = tonumber(o.attempt or ''), tonumber(o.retry_budget or '')
+  return made ~= nil and budget ~= nil and made < budget
+end
+
+-- base * factor ^ (attempts made - 1), at most the maximum. A base of 0 stays 0, also where the power overflows. Nil
+-- when the record does not say.
+local function backoff_ms(o)
+  local base, factor = tonumber(o.backoff_base_ms or ''), tonumber(o.backoff_factor or '')
+  local most, made = tonumber(o.backoff_max_ms or ''), tonumber(o.attempt or '')
+  if not (base and factor and most and made) then
+    return nil
+  end
+  return math.floor(math.min(base == 0 and 0 or base * factor ^ (made - 1), most))
+end
+
+-- The lease that its owner let go of: a renewal that was under way then is no claim to it.
+local function given_up(o, reason)
+  return reason ~= 'lease_expired' and o.lease_id or ''
+end
+
+-- Back from its owner before the work began; nobody looks at it before `at_ms`.
+local function give_back(o, at_ms, reason)
+  redis.call('DEL', LEASE .. o.member)
+  move(o, 'PENDING', {
+    'job_id', '', 'backoff_delay_ms', '0', 'not_before_ms', int(at_ms), 'given_up', given_up(o, reason),
+  }, 'released', reason)
+  watch(o, at_ms)
+  wake()
+end
+
+-- Waits for another attempt.
+local function wait(o, event, reason, fields, delay)
+  redis.call('DEL', LEASE .. o.member)
+  append(fields, 'backoff_delay_ms', int(delay), 'not_before_ms', int(NOW + delay),
+    'given_up', given_up(o, reason))
+  move(o, 'RETRY_WAIT', fields, event, reason)
+  watch(o, NOW + delay)
+  wake()
+end
+
+-- The attempt failed: another one after a wait, inside the budget; beyond it the occurrence is held.
+local function retry(o, reason, fields)
+  local delay = backoff_ms(o)
+  if delay and budget_left(o) then
+    return wait(o, 'failed', reason, fields, delay)
+  end
+  local evidence = with(snapshot(o), fields)
+  evidence.state, evidence.reconciled = 'RETRY_WAIT', o.effects == 'idempotent' and 'idempotent' or nil
+  if not delay then
+    return hold(o, 'HOLD_BACKOFF_STATE_MISSING', fields, evidence)
+  end
+  evidence.backoff_delay_ms, evidence.not_before_ms = int(delay), int(NOW)
+  return hold(o, 'HOLD_RETRY_BUDGET_EXHAUSTED', fields, evidence)
+end
+
+-- The lease is over and nobody recorded an outcome. Before `begin` that costs nothing; after it the outcome is unknown,
+-- and only an effect declared repeatable, or a probe asked first, allows another attempt. The probe is asked also when
+-- the budget is spent: it may know that nothing more is to be done.
+local function lose(o, reason)
+  if o.state == 'LEASED' then
+    return give_back(o, NOW, reason)
+  end
+  local unknown = { 'prior_outcome', 'UNKNOWN' }
+  local delay = backoff_ms(o)
+  if delay and o.effects == 'guarded' then
+    return wait(o, 'outcome_unknown', reason, unknown, budget_left(o) and delay or 0)
+  end
+  if delay and o.effects == 'idempotent' and budget_left(o) then
+    return wait(o, 'outcome_unknown', reason, unknown, delay)
+  end
+  local over = (tonumber(o.lease_expires_ms or '') or 0) <= NOW
+  return hold(o, over and 'HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN' or 'HOLD_PRIOR_OUTCOME_UNKNOWN', unknown)
+end
+
+-- An owner comes with a lease that the record does not know, and that by the store's own word to it is not over: what
+-- was granted has been forgotten, and two may own the occurrence. Both claims are kept, and nobody goes on.
+local function is_contested(o, token, expires_ms)
+  return o.lease_id ~= token and o.given_up ~= token and o.state ~= 'ABANDONED' and tonumber(expires_ms) > NOW
+end
+
+-- How many results came from owners who could not prove their lease.
+local function late_results(o)
+  local count = 0
+  for name in pairs(o) do
+    if string.sub(name, 1, 12) == 'late_result:' then
+      count = count + 1
+    end
+  end
+  return count
+end
+
+local function contest(o, token, owner, expires_ms, fields)
+  local name, claim = 'claim:' .. token, expires_ms .. ' ' .. owner
+  if o.state == 'HELD' then
+    redis.call('HSET', OCCURRENCE .. o.member, name, claim, unpack(fields))
+    redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
+    return
+  end
+  o[name] = claim
+  append(fields, name, claim, 'prior_outcome', 'UNKNOWN')
+  hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', fields)
+end
