@@ -90,7 +90,7 @@ def live_in(bench: Bench) -> Occurrence:
     bench.expire(held)
     bench.sweep()
     done = bench.lease(Occurrence("feed", held.tick_ms))
-    bench.store.attempts.begin(done, Effects.IDEMPOTENT)
+    bench.begin(done, Effects.IDEMPOTENT)
     bench.store.attempts.complete(done, "etag:1")
     bench.pass_time(3_600_000)
     bench.sweep()

@@ -82,7 +82,7 @@ def test_a_followed_run_is_one_line_for_people(cli: Cli, lived_in: Occurrence, m
     assert [line.split() for line in said.splitlines()] == [
         ["AT", "TICK", "TRY", "EVENT", "WORKER"],
         ["2026-01-01", "UTC"],
-        ["00:01:00.000", "00:01:00", "1", "HELD:", "outcome", "unknown", "w"],
+        ["00:01:00.000", "00:01:00", "1", "HELD:", "prior", "outcome", "unknown", "w"],
     ]
 
 
@@ -91,7 +91,7 @@ def test_the_runs_of_the_fleet_are_one_line_each_under_the_date(cli: Cli, lived_
     assert lines[0].split() == ["AT", "SCHEDULE", "TICK", "TRY", "EVENT", "WORKER"]
     assert lines[1] == "2026-01-01 UTC"
     assert len(lines) == 2 + len(cli.json("runs", "--limit", "100")["runs"])
-    assert any(squeezed(line) == "00:01:00.000 docs 00:01:00 1 HELD: outcome unknown w" for line in lines)
+    assert any(squeezed(line) == "00:01:00.000 docs 00:01:00 1 HELD: prior outcome unknown w" for line in lines)
     assert all("…" in line for line in lines if line.split()[1].startswith("aaa"))
 
 
@@ -115,7 +115,7 @@ def test_a_tick_of_another_day_has_its_date_and_a_new_day_is_a_line_of_its_own(
     [
         ("enqueued", "scheduled", "enqueued"),
         ("failed", "ValueError", "failed: ValueError"),
-        ("held", "retry_budget_exhausted", "HELD: retry budget exhausted"),
+        ("held", "HOLD_RETRY_BUDGET_EXHAUSTED", "HELD: retry budget exhausted"),
         ("held", "HOLD_CHRONOLOGY_INVALID", "HELD: chronology invalid"),
         ("delivered", "again", "delivered again: job was gone"),
         ("outcome_unknown", "lease_expired", "outcome unknown: lease expired"),
@@ -183,8 +183,12 @@ def test_an_extra_run_with_the_same_key_is_the_same_run(cli: Cli, lived_in: Occu
 
 def test_holds_say_why_in_words_and_in_json(cli: Cli, lived_in: Occurrence) -> None:
     (held,) = cli.json("holds")["holds"]
-    assert (held["schedule_id"], held["tick_ms"], held["reason"]) == ("docs", lived_in.tick_ms, "outcome_unknown")
-    assert "its worker was lost after the work had begun" in " ".join(cli.text("holds").split())
+    assert (held["schedule_id"], held["tick_ms"], held["reason"]) == (
+        "docs",
+        lived_in.tick_ms,
+        "HOLD_PRIOR_OUTCOME_UNKNOWN",
+    )
+    assert "an earlier run may have taken effect" in " ".join(cli.text("holds").split())
 
 
 def test_holds_come_in_pages(cli: Cli, bench: Bench) -> None:
@@ -212,6 +216,7 @@ def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, ou
         "schedule_id": "docs",
         "tick_ms": lived_in.tick_ms,
         "state": state,
+        "catch_up_tick_ms": None,
         "replayed": False,
     }
     assert cli.json(*resolve(lived_in, outcome))["replayed"]
@@ -220,7 +225,7 @@ def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, ou
     assert f"was resolved differently already ({outcome} by ann): " in said
     waits = "attempt 2 is waiting to run" if state == "PENDING" else f"it ended as {state}"
     assert said.endswith(f"{waits}; nothing is held")
-    assert cli.text("holds") == "nothing is held\n"
+    assert cli.text("holds") == "nothing is held, and no run waits to be approved\n"
 
 
 def test_a_different_resolution_while_another_attempt_runs_says_that_nothing_is_held(
@@ -296,7 +301,7 @@ def test_every_state_is_told_in_words(cli: Cli, bench: Bench) -> None:
         "LEASED: claimed by w@1; the work has not begun; "
         "its worker; otherwise its lease ends at 2026-01-01T00:01:05Z (in 5 s) and it is pending again"
     )
-    bench.store.attempts.begin(lease, Effects.UNSAFE)
+    bench.begin(lease, Effects.UNSAFE)
     assert told(tick).endswith("its lease ends at 2026-01-01T00:01:05Z (in 5 s) and it is held")
     bench.store.attempts.fail(lease, "ValueError")
     assert told(tick).startswith("RETRY_WAIT: attempt 1 of 3 failed; waits for the next; its backoff ends at")

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from duly.common.cli.text import count, relative
 from duly.common.cli.words import audit_reason
+from duly.common.contract import Case
 from duly.common.errors import OccurrenceNotFound, ScheduleNotFound
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
+from duly.common.records.evidence import unleased_case
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.records.trail import EnqueueEvent, RunEvent
 from duly.common.store import Store, carry
@@ -32,6 +34,8 @@ class Absence:
 
     explanation: str
     events: Sequence[EnqueueEvent] = ()
+    case: Case | None = None
+    """Of a tick that is still ahead: what there will be to decide on."""
 
 
 def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[RunEvent]) -> Absence:
@@ -44,7 +48,8 @@ def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[Run
         return Absence(_audited(events[0]), events)
     if record is None:
         raise NoSuchOccurrence(occurrence, "the schedule was deleted, and its audit trail does not name this tick")
-    return Absence(_place(record, occurrence, store.schedules.now_ms()))
+    now_ms = store.schedules.now_ms()
+    return Absence(_place(record, occurrence, now_ms), case=_case_ahead(record, occurrence.tick_ms, now_ms))
 
 
 def timeline_of(store: Store, occurrence: Occurrence) -> list[RunEvent]:
@@ -105,6 +110,21 @@ def _place(record: ScheduleRecord, occurrence: Occurrence, now_ms: int) -> str:
         known = "the schedule was written after it" if tick_ms <= record.created_ms else "nothing is known of this tick"
         raise NoSuchOccurrence(occurrence, known)
     return _ahead(record, tick_ms, now_ms)
+
+
+def _case_ahead(record: ScheduleRecord, tick_ms: int, now_ms: int) -> Case | None:
+    if tick_ms <= now_ms:
+        return None
+    definition = record.definition
+    jitter_ms = definition.timetable.release_ms(tick_ms) - tick_ms
+    return unleased_case(
+        definition,
+        tick_ms,
+        now_ms=now_ms,
+        jitter_ms=jitter_ms,
+        last_run_ms=record.last_run_ms,
+        next_run_ms=record.next_run_ms,
+    )
 
 
 def _ahead(record: ScheduleRecord, tick_ms: int, now_ms: int) -> str:

@@ -1,4 +1,4 @@
-"""`duly hold resolve`."""
+"""`duly hold resolve` and `duly hold approve`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import read_occurrence, shared
-from duly.common.errors import Refused
+from duly.common.errors import Refused, ScheduleNotFound
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.store import Store
@@ -17,7 +17,7 @@ from duly.common.store.holds import Resolution
 @click.group()
 @shared
 def hold() -> None:
-    """Resolve a hold."""
+    """Resolve a hold, or approve a run that waits for it."""
 
 
 @hold.command()
@@ -32,28 +32,95 @@ def hold() -> None:
 @click.option("--by", required=True, metavar="NAME", help="Who says so.")
 @click.option("--evidence", required=True, metavar="REF", help="What they looked at: a ticket, a log, a row.")
 @click.option("--extra-attempts", type=int, default=0, metavar="N", help="Allow more than the retry budget.")
+@click.option(
+    "--seen", type=click.IntRange(0), metavar="N", help="Only if the record is as you saw it (duly holds gives N)."
+)
+@click.option(
+    "--catch-up",
+    type=click.Choice(["latest", "none"]),
+    default="none",
+    show_default=True,
+    help="Also run the latest tick that the hold kept from running, or wait for the next.",
+)
 @shared
 @pass_app
 def resolve(
-    app: App, schedule_id: str, tick: str | None, outcome: str, by: str, evidence: str, extra_attempts: int
+    app: App,
+    schedule_id: str,
+    tick: str | None,
+    outcome: str,
+    by: str,
+    evidence: str,
+    extra_attempts: int,
+    seen: int | None,
+    catch_up: str,
 ) -> None:
     """Say what is true of a held occurrence. The same resolution twice is one. ID@TICK_MS is accepted too."""
     occurrence = read_occurrence(schedule_id, tick)
     try:
-        state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts)
+        state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts, seen=seen)
     except Refused as refused:
         raise _explained(app.store, occurrence, refused) from refused
-    schedule_id = occurrence.schedule_id
+    caught_up = _catch_up(app.store, occurrence) if catch_up == "latest" else None
     app.show(
-        {"schedule_id": schedule_id, "tick_ms": occurrence.tick_ms, "state": state.value, "replayed": again},
+        {
+            "schedule_id": occurrence.schedule_id,
+            "tick_ms": occurrence.tick_ms,
+            "state": state.value,
+            "replayed": again,
+            "catch_up_tick_ms": caught_up,
+        },
         lambda: output.facts(
             [
                 ("resolved", str(occurrence)),
                 ("state", state.value),
                 ("note", "this resolution was recorded before" if again else None),
+                ("catch-up", _caught_up(occurrence, caught_up) if catch_up == "latest" else None),
             ]
         ),
     )
+
+
+@hold.command()
+@click.argument("schedule_id", metavar="ID")
+@click.argument("tick", metavar="TICK_MS", required=False)
+@click.option("--by", required=True, metavar="NAME", help="Its reviewer.")
+@shared
+@pass_app
+def approve(app: App, schedule_id: str, tick: str | None, by: str) -> None:
+    """Let a run happen that waits for its reviewer. The same approval twice is one. ID@TICK_MS is accepted too."""
+    occurrence = read_occurrence(schedule_id, tick)
+    again = app.store.holds.approve(occurrence, by)
+    app.show(
+        {
+            "schedule_id": occurrence.schedule_id,
+            "tick_ms": occurrence.tick_ms,
+            "approved_by": by.strip(),
+            "replayed": again,
+        },
+        lambda: output.facts(
+            [
+                ("approved", str(occurrence)),
+                ("by", by.strip()),
+                ("note", "this approval was recorded before" if again else "a worker runs it next"),
+            ]
+        ),
+    )
+
+
+def _catch_up(store: Store, occurrence: Occurrence) -> int | None:
+    """Release the latest missed tick; the hold is resolved by then, and a refusal says so."""
+    try:
+        return store.schedules.release(occurrence.schedule_id)
+    except Refused as refused:
+        message = f"{occurrence} is resolved, but nothing is caught up: {refused}"
+        raise Refused(message, code=refused.code) from refused
+    except ScheduleNotFound:
+        return None
+
+
+def _caught_up(occurrence: Occurrence, tick_ms: int | None) -> str:
+    return "no tick was missed" if tick_ms is None else str(Occurrence(occurrence.schedule_id, tick_ms))
 
 
 def _explained(store: Store, occurrence: Occurrence, refused: Refused) -> Refused:

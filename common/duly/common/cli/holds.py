@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from rich.console import RenderableType
@@ -11,7 +13,6 @@ from duly.common.cli import cursors, output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import DEFAULT_LIMIT, paged, shared
 from duly.common.cli.words import hold_reason
-from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceRecord
 
 
@@ -20,37 +21,59 @@ from duly.common.records.occurrence import OccurrenceRecord
 @shared
 @pass_app
 def holds(app: App, limit: int, cursor: str | None) -> None:
-    """What waits for a reviewer, the longest held first."""
+    """What waits for a reviewer, the longest waiting first: holds, and runs to be approved."""
     offset = cursors.decode(cursor, cursors.OFFSET)
     page, after = app.store.holds.page(limit, int(offset or 0))
     next_cursor = cursors.encode(after)
     app.show(
-        {"holds": [{**held.to_dict(), "reason": held.hold_reason} for held in page], "next_cursor": next_cursor},
+        {"holds": [_told(held) for held in page], "next_cursor": next_cursor},
         lambda: _draw(page, next_cursor, app.now_ms()),
     )
 
 
 def _draw(page: Sequence[OccurrenceRecord], next_cursor: str | None, now_ms: int) -> RenderableType:
     if not page:
-        return output.cell("nothing is held")
+        return output.cell("nothing is held, and no run waits to be approved")
     parts: list[RenderableType] = []
     for held in page:
         described = output.facts(
             [
-                ("held", output.cell(str(held.occurrence), "bold")),
+                ("to approve" if held.awaits_approval else "held", output.cell(str(held.occurrence), "bold")),
                 ("tick", output.instant(held.occurrence.tick_ms, now_ms)),
-                ("why", hold_reason(held.hold_reason)),
-                ("since", output.instant(held.held_ms, now_ms)),
+                ("decision", held.hold_reason),
+                ("why", _why(held)),
+                ("since", output.instant(held.held_ms or held.enqueued_ms, now_ms)),
                 ("attempts", f"{held.attempt} of {held.retry_budget}"),
-                ("reviewer", held.review_owner),
+                ("reviewer", held.review_owner or "(nobody is named)"),
             ]
         )
-        parts += [described, how_to_resolve(held.occurrence), ""]
-    explained = output.cell("OUTCOME: no-committed-result (try again), committed (it is done), abandoned (give up)")
-    return output.stack(*parts, explained, output.more(next_cursor, "duly", "holds"))
+        parts += [described, what_to_do(held), ""]
+    explained = "OUTCOME: no-committed-result (try again), committed (it is done), abandoned (give up)"
+    any_held = any(not held.awaits_approval for held in page)
+    return output.stack(*parts, output.cell(explained) if any_held else None, output.more(next_cursor, "duly", "holds"))
 
 
-def how_to_resolve(occurrence: Occurrence) -> RenderableType:
-    """The command that resolves a hold, to copy and complete."""
-    words = ["duly", "hold", "resolve", occurrence.schedule_id, str(occurrence.tick_ms)]
-    return output.command(*words, "--outcome OUTCOME", "--by NAME", "--evidence REF")
+def what_to_do(record: OccurrenceRecord) -> RenderableType:
+    """The command that resolves a hold or approves a run, to copy and complete."""
+    where = [record.occurrence.schedule_id, str(record.occurrence.tick_ms)]
+    if record.awaits_approval:
+        return output.command("duly", "hold", "approve", *where, f"--by {shlex.quote(record.review_owner)}")
+    seen = f"--seen {record.version}"
+    return output.command("duly", "hold", "resolve", *where, seen, "--outcome OUTCOME", "--by NAME", "--evidence REF")
+
+
+def _told(record: OccurrenceRecord) -> dict[str, Any]:
+    verdict = record.decisions[-1].again() if record.hold_reason and record.decisions else None
+    return {
+        **record.to_dict(),
+        "reason": record.waits_because,
+        "decision": None if verdict is None else verdict.to_dict(),
+    }
+
+
+def _why(record: OccurrenceRecord) -> str:
+    if record.awaits_approval:
+        return "its schedule lets it run only when its reviewer approves it"
+    if record.decisions and record.decisions[-1].decision == record.hold_reason:
+        return record.decisions[-1].again().explanation
+    return hold_reason(record.hold_reason)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import click
 from rich.console import RenderableType
@@ -10,10 +12,12 @@ from rich.console import RenderableType
 from duly.common.cli import output, words
 from duly.common.cli.absence import Absence, explain_absence, timeline_of
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.holds import how_to_resolve
+from duly.common.cli.decision_lines import decision_cell, evidence
+from duly.common.cli.holds import what_to_do
 from duly.common.cli.options import read_occurrence, shared
 from duly.common.cli.text import count
 from duly.common.cli.trail import RunLines
+from duly.common.contract import Case, Verdict, decide, write_case
 from duly.common.errors import ScheduleNotFound
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
@@ -41,22 +45,54 @@ def occurrence(app: App, schedule_id: str, tick: str | None) -> None:
         _show_record(app, record, timeline)
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the contract says of an occurrence: as it was decided last, or of a tick that is still ahead."""
+
+    case: Case
+    verdict: Verdict | None
+    """None while nothing has been decided; the case is then the evidence as it stands now."""
+    title: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"decision": None if self.verdict is None else self.verdict.to_dict(), **write_case(self.case)}
+
+    def facts(self) -> list[tuple[str, object]]:
+        if self.verdict is None:
+            return [("decision", "none yet: a worker decides when it has the lease")]
+        return [("decision", decision_cell(self.verdict)), ("why", self.verdict.explanation)]
+
+
 def _show_record(app: App, record: OccurrenceRecord, timeline: Sequence[RunEvent]) -> None:
     now_ms = app.now_ms()
     released_by = _released_by(app.store, record, now_ms)
+    judged = _judged(app.store, record)
     app.show(
         {
             **record.to_dict(),
             "on_record": True,
             "explanation": words.state(record, now_ms),
             "released_by": released_by,
+            **judged.to_dict(),
             "timeline": [event.to_dict() for event in timeline],
         },
-        lambda: _draw(record, released_by, timeline, now_ms),
+        lambda: _draw(record, released_by, judged, timeline, now_ms),
     )
 
 
+def _judged(store: Store, record: OccurrenceRecord) -> Judged:
+    if not record.decisions:
+        now = store.attempts.evidence(record.occurrence)
+        return Judged(now.case(), None, "EVIDENCE as it stands now")
+    last = record.decisions[-1]
+    verdict = last.again()
+    of = f"decision {last.number} of {len(record.decisions)}" if last.number > 1 else "the decision"
+    marked = "; ! marks what blocks" if verdict.blocking_fields else ""
+    return Judged(last.case, verdict, f"EVIDENCE of {of}{marked}")
+
+
 def _show_absence(app: App, asked: Occurrence, absence: Absence, timeline: Sequence[RunEvent]) -> None:
+    judged = None if absence.case is None else Judged(absence.case, decide(absence.case), "EVIDENCE as it stands now")
     app.show(
         {
             "schedule_id": asked.schedule_id,
@@ -64,6 +100,7 @@ def _show_absence(app: App, asked: Occurrence, absence: Absence, timeline: Seque
             "tick_at": to_rfc3339(asked.tick_ms),
             "on_record": False,
             "explanation": absence.explanation,
+            **(judged.to_dict() if judged else {"decision": None, "evidence": None, "observed": None}),
             "events": [event.to_dict() for event in absence.events],
             "timeline": [event.to_dict() for event in timeline],
         },
@@ -73,6 +110,7 @@ def _show_absence(app: App, asked: Occurrence, absence: Absence, timeline: Seque
                     ("occurrence", output.cell(str(asked), "bold")),
                     ("tick", output.instant(asked.tick_ms, app.now_ms())),
                     ("record", absence.explanation),
+                    *(judged.facts() if judged else []),
                 ]
             ),
             _draw_timeline(timeline),
@@ -97,7 +135,11 @@ def _released_by(store: Store, record: OccurrenceRecord, now_ms: int) -> str | N
 
 
 def _draw(
-    record: OccurrenceRecord, released_by: str | None, timeline: Sequence[RunEvent], now_ms: int
+    record: OccurrenceRecord,
+    released_by: str | None,
+    judged: Judged,
+    timeline: Sequence[RunEvent],
+    now_ms: int,
 ) -> RenderableType:
     held = record.state is OccurrenceState.HELD
     stands = output.facts(
@@ -105,40 +147,43 @@ def _draw(
             ("occurrence", output.cell(str(record.occurrence), "bold")),
             ("tick", output.instant(record.occurrence.tick_ms, now_ms)),
             ("state", output.cell(record.state.value)),
-            ("meaning", words.state(record, now_ms)),
+            # A hold's decision says it better.
+            ("meaning", None if held and judged.verdict else words.state(record, now_ms)),
+            *judged.facts(),
             ("released by", released_by),
         ]
     )
-    command = output.stack("", how_to_resolve(record.occurrence)) if held else None
-    return output.stack(stands, command, "", output.facts(_facts(record, now_ms)), _draw_timeline(timeline))
+    command = output.stack("", what_to_do(record)) if record.waits_because else None
+    return output.stack(
+        stands,
+        command,
+        "",
+        output.facts(_facts(record)),
+        _draw_timeline(timeline),
+        "",
+        output.cell(judged.title, "bold"),
+        evidence(judged.case, judged.verdict),
+    )
 
 
-def _facts(record: OccurrenceRecord, now_ms: int) -> list[tuple[str, object]]:
+def _facts(record: OccurrenceRecord) -> list[tuple[str, object]]:
+    """What the record says beside its evidence."""
     resolution = record.resolution or {}
-    leased = record.state in {OccurrenceState.LEASED, OccurrenceState.RUNNING}
+    extra = f", {count(resolution['extra_attempts'], 'extra attempt')}" if resolution.get("extra_attempts") else ""
+    work = f"{record.task} on queue '{record.queue}'" + (" (an extra run)" if record.kind == "manual" else "")
     return [
-        ("kind", record.kind),
-        ("task", record.task),
-        ("queue", record.queue),
+        ("work", work if record.effects is None else f"{work}, effects {record.effects}"),
         ("attempts", f"{record.attempt} of {record.retry_budget}"),
-        ("idempotency key", record.idempotency_key),
         ("job", record.job_id),
-        ("reviewer", record.review_owner),
-        ("lease owner", record.lease_owner if leased else None),
-        ("lease ends", output.instant(record.lease_expires_ms, now_ms) if leased else None),
+        ("approved by", record.approved_by),
         ("fencing token", record.fencing_token),
-        ("effects", record.effects),
-        ("earlier outcome", None if record.prior_outcome == "NONE" else record.prior_outcome),
         ("last error", record.last_error),
         ("result", record.result_ref),
         ("late results", ", ".join(f"token {token}: {ref}" for token, ref in record.late_results.items())),
-        ("enqueued", output.instant(record.enqueued_ms, now_ms)),
-        ("began", output.instant(record.began_ms, now_ms)),
-        ("held", output.instant(record.held_ms, now_ms)),
-        ("ended", output.instant(record.ended_ms, now_ms)),
+        ("other claims", ", ".join(record.claims.values())),
         (
             "resolved" if record.state.terminal else "earlier hold resolved",
-            f"{resolution['outcome']} by {resolution['by']}: {resolution['evidence']}" if resolution else None,
+            f"{resolution['outcome']} by {resolution['by']}: {resolution['evidence']}{extra}" if resolution else None,
         ),
     ]
 

@@ -79,6 +79,18 @@ def facts(rows: Iterable[tuple[str, object]]) -> Table:
     return made
 
 
+def columns(rows: Iterable[Sequence[object]]) -> Table:
+    """Values in columns without a heading; the last column folds."""
+    made = Table.grid(padding=(0, 1))
+    shown = [[value if isinstance(value, Text) else cell(value) for value in row] for row in rows]
+    for at in range(max(map(len, shown), default=0)):
+        last = at == len(shown[0]) - 1
+        made.add_column(no_wrap=not last, overflow="fold")
+    for row in shown:
+        made.add_row(*row)
+    return made
+
+
 def stack(*parts: RenderableType | None) -> Group:
     """Parts one under the other; Nones are left out."""
     return Group(*[part for part in parts if part is not None])

@@ -8,9 +8,6 @@ from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.records.trail import RunEvent
 
 HOLDS = {
-    "outcome_unknown": "its worker was lost after the work had begun; whether it took effect is unknown",
-    "retry_budget_exhausted": "every allowed attempt failed",
-    "double_ownership": "two workers believed they owned it and both reported a result; both are kept",
     "HOLD_SCHEDULE_IDENTITY_INCOMPLETE": "the record does not say which schedule it belongs to",
     "HOLD_REVIEW_OWNER_MISSING": "nobody is named who answers for it",
     "HOLD_MISSED_RUN_POLICY_UNKNOWN": "the missed-run policy is unknown",
@@ -66,6 +63,9 @@ _AUDIT_BRIEF = {
 _TRANSITIONS: dict[tuple[str, str | None], str] = {
     ("enqueued", "scheduled"): "enqueued",
     ("enqueued", "manual"): "enqueued: an extra run",
+    ("began", "CALENDAR_RUN_REVIEW_REQUIRED"): "began",
+    ("began", "INTERVAL_RUN_REVIEW_REQUIRED"): "began",
+    ("began", "BOUNDED_CATCH_UP_REVIEW_REQUIRED"): "began: a bounded catch-up",
     ("delivered", "due"): "delivered",
     ("delivered", "again"): "delivered again: job was gone",
     ("refused", "owned"): "refused: another owns it",
@@ -116,6 +116,8 @@ def transition(event: RunEvent) -> str:
 def state(record: OccurrenceRecord, now_ms: int) -> str:
     """How an occurrence stands, in one sentence."""
     if record.state is OccurrenceState.PENDING:
+        if record.awaits_approval:
+            return f"waits until its reviewer, {record.review_owner}, approves it"
         return f"waits for a worker on queue '{record.queue}'"
     if record.state is OccurrenceState.LEASED:
         return f"claimed by {record.lease_owner}; the work has not begun"
@@ -132,6 +134,8 @@ def state(record: OccurrenceRecord, now_ms: int) -> str:
 
 def release(record: OccurrenceRecord, now_ms: int) -> str | None:
     """What ends the state the occurrence is in; None when it is over."""
+    if record.awaits_approval:
+        return f"its reviewer, {record.review_owner}: duly hold approve"
     if record.state is OccurrenceState.PENDING:
         return f"a worker that listens on queue '{record.queue}' and knows task '{record.task}'"
     if record.state is OccurrenceState.RETRY_WAIT:
