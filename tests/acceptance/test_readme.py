@@ -36,9 +36,8 @@ def command_lines() -> list[list[str]]:
     shell = "".join(blocks("sh")).replace("\\\n", " ")
     lines = [words for line in shell.splitlines() if "duly" in (words := shlex.split(line, comments=True))]
     inline = [shlex.split(code) for code in re.findall(r"`(duly [^`]+)`", re.sub(r"\s+", " ", README))]
-    absent = {"contract", "recompute"}  # named as what this version does not have
     found = [words[words.index("duly") + 1 :] for words in [*lines, *inline]]
-    return [words for words in found if words and words[0] not in absent]
+    return [words for words in found if words]
 
 
 @pytest.mark.parametrize("line", command_lines(), ids=" ".join)

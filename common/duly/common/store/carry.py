@@ -43,7 +43,4 @@ def load(text: str) -> list[CarriedTicks]:
     """Read what `dump` wrote."""
     if not text:
         return []
-    return [
-        CarriedTicks(ScheduleDefinition.from_json(definition), *where)
-        for definition, *where in json.loads(text)
-    ]
+    return [CarriedTicks(ScheduleDefinition.from_json(definition), *where) for definition, *where in json.loads(text)]

@@ -171,7 +171,8 @@ class ScheduleStore(ScheduleReader):
             tick_ms = _missed(record, self.now_ms())
             carried = carry.load(record.carry)
             if tick_ms is not None:
-                carried.append(carry.CarriedTicks(record.definition, record.definition_revision, tick_ms, tick_ms, True))
+                ahead = carry.CarriedTicks(record.definition, record.definition_revision, tick_ms, tick_ms, True)
+                carried.append(ahead)
             return self._call("release_schedule", new_carry=carry.dump(carried), **_seen(record))
 
         word = self._until_settled(attempt)[0]
