@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -54,11 +55,18 @@ class Records:
     def effect(self, tick_ms: int, attempt: int = 1) -> None:
         self.effects.append(Effect("docs", tick_ms, attempt, self.fence, f"docs@{tick_ms}:aa"))
 
-    def end(self, tick_ms: int, state: str, attempt: int = 1, effects: str = "idempotent") -> None:
+    def end(
+        self,
+        tick_ms: int,
+        state: str,
+        attempt: int = 1,
+        effects: str = "idempotent",
+        decision: dict[str, str] | None = None,
+    ) -> None:
         fields = {
             "state": state, "kind": "scheduled", "task": "docs.refresh", "queue": "default", "attempt": str(attempt),
             "retry_budget": "3", "idempotency_key": f"docs@{tick_ms}:aa", "review_owner": "Ada", "job_id": "j",
-            "enqueued_ms": str(tick_ms), "effects": effects,
+            "enqueued_ms": str(tick_ms), "effects": effects, **(decision or {}),
         }  # fmt: skip
         self.occurrences[tick_ms] = OccurrenceRecord.from_hash(Occurrence("docs", tick_ms), fields)
 
@@ -269,3 +277,14 @@ def test_the_heads_are_whole_words_that_end_above_their_numbers() -> None:
 def test_every_broken_promise_is_a_line_of_the_verdict() -> None:
     made = judged(lambda records: records.effects.append(records.effects[0]))
     assert report.verdict(made) == ["BROKEN: docs 1970-01-01T00:00:11Z attempt 1 had 2 effects"]
+
+
+def test_a_decision_that_does_not_follow_from_its_evidence_is_broken() -> None:
+    nothing = json.dumps({"decision": "INTERVAL_RUN_REVIEW_REQUIRED", "evidence": {}})
+    tally_ = judged(
+        lambda records: records.end(12_000, "SUCCEEDED", decision={"decisions": "1", "decision:1": nothing})
+    )
+    assert tally_.decisions == 1
+    assert tally_.broken == [
+        "docs@12000 was decided INTERVAL_RUN_REVIEW_REQUIRED, and its evidence says HOLD_SCHEDULE_IDENTITY_INCOMPLETE"
+    ]

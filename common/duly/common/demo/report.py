@@ -37,7 +37,8 @@ def verdict(tally: Tally) -> list[str]:
     if tally.kept:
         return [
             f"Every one of {due} due ticks is on record; none of {attempts} attempts had an effect",
-            "twice or without a lease. All promises kept.",
+            f"twice or without a lease; {tally.decisions} decisions, made again from the evidence kept",
+            "with them, came out the same. All promises kept.",
         ]
     return [f"BROKEN: {line}" for line in tally.broken]
 

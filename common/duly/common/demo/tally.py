@@ -2,7 +2,8 @@
 
 The rules, in the order in which they are checked, are the promises that records can show: no due tick without an
 audit outcome, none dispatched before its time, no effect and no success without a lease of its own, one effect at
-most for one attempt, one success at most for one occurrence, no second effect of work that must not be repeated.
+most for one attempt, one success at most for one occurrence, no second effect of work that must not be repeated, no
+decision that does not follow from its evidence.
 """
 
 from __future__ import annotations
@@ -67,9 +68,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts, and one line for each promise found broken. ``open``: occurrences that have not ended."""
+    """The counts, and one line for each promise found broken. ``open``: occurrences that have not ended; ``decisions``:
+    how many were made again from their evidence.
+    """
 
     rows: list[Row] = field(default_factory=list)
+    decisions: int = 0
     broken: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
 
@@ -80,6 +84,7 @@ class Tally:
     def to_dict(self) -> dict[str, Any]:
         return {
             "schedules": [row.to_dict() for row in self.rows],
+            "decisions": self.decisions,
             "promises_kept": self.kept,
             "broken": self.broken,
             "open": self.open,
@@ -88,7 +93,7 @@ class Tally:
 
 def tally(schedules: Sequence[ScheduleRecords]) -> Tally:
     """Count and judge the records of some schedules."""
-    made = Tally()
+    made = Tally(decisions=sum(len(each.decisions) for records in schedules for each in records.occurrences))
     for records in schedules:
         made.rows.append(_count(records))
         made.broken.extend(_broken(records))
@@ -127,6 +132,7 @@ def _broken(records: ScheduleRecords) -> Iterator[str]:
     yield from _effects_without_lease(records)
     yield from _duplicates(records)
     yield from _false_successes(records)
+    yield from _unfounded(records)
 
 
 def _due_ticks(records: ScheduleRecords) -> list[int]:
@@ -225,6 +231,13 @@ def _false_successes(records: ScheduleRecords) -> Iterator[str]:
     for each in records.occurrences:
         if each.state is OccurrenceState.SUCCEEDED and each.occurrence.tick_ms not in recorded:
             yield f"{each.occurrence} is a success that its history does not know"
+
+
+def _unfounded(records: ScheduleRecords) -> Iterator[str]:
+    for each in records.occurrences:
+        for decision in each.decisions:
+            if (again := decision.again().decision) != decision.decision:
+                yield f"{each.occurrence} was decided {decision.decision}, and its evidence says {again.value}"
 
 
 def _is_held(record: OccurrenceRecord) -> bool:
