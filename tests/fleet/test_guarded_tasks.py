@@ -38,3 +38,27 @@ def test_the_probe_decides_after_a_kill_before_the_effect_after_it_and_when_it_c
     record = fleet.wait_for_state(unsure, HELD)
     assert record.hold_reason == "HOLD_PRIOR_OUTCOME_UNKNOWN"
     assert [each.attempt for each in fleet.effects_of(unsure, "began")] == [1]
+
+
+def test_a_probe_that_hangs_is_stopped_and_knows_nothing(fleet: Fleet) -> None:
+    fleet.start("a")
+    fleet.wait_for_workers("a.1")
+    hanging = fleet.once("hanging", "fleet.guarded_hanging", kwargs={"after_ms": 20_000}, backoff={"base_ms": 100})
+    os.kill(fleet.wait_for_effect(hanging, "effect").pid, signal.SIGKILL)
+    record = fleet.wait_for_state(hanging, HELD)
+    assert record.hold_reason == "HOLD_PRIOR_OUTCOME_UNKNOWN"
+    assert [each.attempt for each in fleet.effects_of(hanging, "began")] == [1]
+
+
+def test_a_probe_resolves_what_has_no_attempt_left(fleet: Fleet) -> None:
+    fleet.start("a", workers=2)
+    fleet.wait_for_workers("a.1", "a.2")
+    committed = fleet.once("committed", "fleet.guarded", kwargs={"after_ms": 20_000}, retry_budget=1)
+    nothing = fleet.once("nothing", "fleet.guarded", kwargs={"before_ms": 20_000}, retry_budget=1)
+    for occurrence, kind in ((committed, "effect"), (nothing, "began")):
+        os.kill(fleet.wait_for_effect(occurrence, kind).pid, signal.SIGKILL)
+    record = fleet.wait_for_state(committed, SUCCEEDED)
+    assert (record.reason, record.attempt, record.result_ref) == ("probe", 1, "probe: COMMITTED")
+    record = fleet.wait_for_state(nothing, HELD)
+    assert (record.hold_reason, record.attempt) == ("HOLD_RETRY_BUDGET_EXHAUSTED", 1)
+    assert [each.attempt for each in fleet.effects_of(nothing, "began")] == [1]
