@@ -9,9 +9,11 @@ import pytest
 
 from duly.common.contract import Decision, decide, read_case, write_case
 from duly.common.identity import Occurrence
+from duly.common.instant import to_rfc3339
 from duly.common.records.evidence import RecordedDecision
 from duly.common.records.occurrence import Effects
 from duly.common.store.attempts import Carried, Claim, Ending
+from duly.common.store.holds import Resolution
 from duly.common.store.sweeping import DispatchOrder
 from duly.worker.gate import judge
 from tests.failover import forget_the_lease
@@ -279,8 +281,6 @@ def test_a_late_result_is_found_by_the_next_owner_before_it_begins(fake_bench: B
 
 
 def test_a_late_result_that_its_reviewer_has_seen_does_not_hold_again(fake_bench: Bench) -> None:
-    from duly.common.store.holds import Resolution
-
     fake_bench.add(spec="@every:3600000", lease_ttl_ms=1_000)
     occurrence = fake_bench.due()
     former = fake_bench.running(occurrence)
@@ -379,10 +379,28 @@ def test_an_edit_of_the_timing_leaves_the_evidence_of_open_occurrences_consisten
 
 def test_the_last_tick_of_a_schedule_gives_way_to_nothing(fake_bench: Bench) -> None:
     start_ms = fake_bench.store.schedules.now_ms()
-    from duly.common.instant import to_rfc3339
-
     fake_bench.add(spec="@every:1000", end_at=to_rfc3339(start_ms + 1_000))
     occurrence = fake_bench.due()
     fake_bench.pass_time(10_000)
     fake_bench.running(occurrence)
     assert last(fake_bench, occurrence).decision == "INTERVAL_RUN_REVIEW_REQUIRED"
+
+
+@pytest.mark.parametrize("found_by", ["probe", "reviewer"])
+def test_a_result_that_comes_after_its_effect_was_found_is_kept_and_holds_nothing(
+    fake_bench: Bench, found_by: str
+) -> None:
+    fake_bench.add(spec="@every:3600000", lease_ttl_ms=1_000, backoff={"base_ms": 0})
+    occurrence = fake_bench.due()
+    owner = fake_bench.running(occurrence, effects=Effects.GUARDED if found_by == "probe" else Effects.UNSAFE)
+    fake_bench.pass_time(1_001)
+    fake_bench.sweep()
+    if found_by == "probe":
+        fake_bench.store.attempts.commit_by_probe(fake_bench.lease(occurrence, 2), "probe: COMMITTED")
+    else:
+        fake_bench.store.holds.resolve(occurrence, Resolution.COMMITTED, "ann", "it is there")
+    for _ in range(2):
+        assert fake_bench.store.attempts.complete(owner, "etag:7") is Ending.LATE
+    record = fake_bench.record(occurrence)
+    assert record.state == "SUCCEEDED"
+    assert record.late_results == {str(owner.fencing_token): "etag:7"}

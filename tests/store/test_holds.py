@@ -263,3 +263,19 @@ def test_a_catch_up_waits_for_the_occurrence_that_was_held(fake_bench: Bench, ov
         assert fake_bench.acquire(latest).claim is Claim.WAITING
     fake_bench.store.attempts.complete(lease, "")
     fake_bench.running(latest)
+
+
+def test_no_resolution_of_any_earlier_hold_resolves_a_later_one(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", retry_budget=9)
+    occurrence = held(fake_bench)
+    for attempt, evidence in ((2, "first look"), (3, "second look")):
+        fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", evidence)
+        fake_bench.sweep()
+        fake_bench.store.attempts.relinquish(fake_bench.running(occurrence, attempt), "timeout")
+    for evidence in ("first look", "second look"):
+        with pytest.raises(Refused, match="look again"):
+            fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", evidence)
+    assert fake_bench.record(occurrence).state == "HELD"
+    fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "third look")
+    for evidence in ("first look", "second look"):
+        assert fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", evidence)[1]

@@ -135,7 +135,9 @@ class ScheduleStore(ScheduleReader):
             now_ms = self.now_ms() if ended_ms is None else ended_ms - 1
             timetable = record.definition.timetable
             missed = _due_range(timetable, record.next_run_ms, now_ms)
-            next_ms = timetable.next_after(now_ms)
+            # An edit during the pause may have moved it further than the pause's end.
+            stands_ms = now_ms if record.next_run_ms is None else max(now_ms, record.next_run_ms - 1)
+            next_ms = timetable.next_after(stands_ms)
             dropped = missed
             if catch_up == "latest" and missed:
                 next_ms = missed.last_ms

@@ -1,6 +1,7 @@
 -- The holder records success: RUNNING -> SUCCEEDED. Without a proven lease the result is late: kept as evidence, never
 -- as success. Two results of two owners, in whichever order they come, are a hold with both of them kept, and so is the
--- result of an owner whose lease the record has forgotten. Asked again with the same token: the same answer.
+-- result of an owner whose lease the record has forgotten. One that comes after a probe or a reviewer has found its
+-- effect bears them out. Asked again with the same token: the same answer.
 -- include: outcome
 -- ARGV: schedule_id tick_ms token fencing_token result_ref owner expires_ms
 -- Replies: recorded | held | late | missing
@@ -9,7 +10,8 @@ local o = load(schedule_id, tick_ms)
 if not o then
   return { 'missing' }
 end
-if o.lease_id == token and o.state == 'SUCCEEDED' then
+local by_report = o.state == 'SUCCEEDED' and o.reason == '' -- not by a reviewer's word, nor a probe's
+if by_report and o.lease_id == token then
   return { 'recorded' }
 end
 local late_result = 'late_result:' .. fencing_token
@@ -35,12 +37,12 @@ if o[late_result] then
 end
 history(o, 'late_result', 'fencing_token ' .. fencing_token)
 local fields = { late_result, result_ref }
-if o.state == 'SUCCEEDED' then
+if by_report then
   append(fields, 'late_result:' .. o.fencing_token, o.result_ref or '')
 end
 if is_contested(o, token, expires_ms) then
   contest(o, token, owner, expires_ms, fields)
-elseif o.state == 'SUCCEEDED' then
+elseif by_report then
   append(fields, 'prior_outcome', 'UNKNOWN')
   hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
 else

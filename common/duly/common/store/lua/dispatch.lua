@@ -56,6 +56,8 @@ local function unchanged(s)
   local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
     'failures', 'terms', 'backlog', 'used_revision', 'finished')
   s.finished = r[10] or ''
+  local backlog = backlog_of(r[8])
+  s.waits_until = backlog and backlog.upto or 0
   s.last_tick, s.failures, s.backlog, s.used_revision = tonumber(r[5] or '') or -1, r[6], r[8] or '', r[9] or ''
   s.terms = cjson.decode(s.terms ~= '' and s.terms or r[7] or '{}')
   return r[1] == s.revision and (r[2] or '') == s.next_run and (r[3] or '') == s.carry and r[4] == s.incarnation
@@ -65,7 +67,7 @@ end
 local function coalesce_older(s, tick)
   for _, older in ipairs(redis.call('ZRANGE', PENDING .. s.id, '-inf', '(' .. tick, 'BYSCORE', 'LIMIT', 0, 20)) do
     local o = load(s.id, older)
-    if o and o.attempt == '0' and o.kind == 'scheduled' then
+    if o and o.attempt == '0' and o.kind == 'scheduled' and o.coalesces == '1' then
       local evidence = snapshot(o)
       evidence.later_tick_ms = tick
       coalesce(o, evidence)
@@ -102,8 +104,7 @@ local function obstacle(s, tick)
   if s.carry ~= '' and s.cut ~= '' then
     return nil, busy -- somebody asked for it
   end
-  local backlog = backlog_of(s.backlog)
-  if backlog and tonumber(tick) <= backlog.upto then
+  if tonumber(tick) <= s.waits_until then
     return nil, busy -- decided with the first part, when none was running; it waits its turn
   end
   if busy and (s.terms.overlap == 'skip' or redis.call('ZCARD', PENDING .. s.id) >= s.terms.buffer) then
@@ -194,7 +195,7 @@ end
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
   redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick), 'used_revision', s.used_revision,
-    'next_run_ms', s.carry == '' and tick or s.next_run)
+    'next_run_ms', s.carry == '' and tick or s.next_run, 'backlog', s.backlog)
   redis.call('ZADD', DUE, int(NOW + 1000 * 2 ^ math.min(failures - 1, 6)), s.id)
 end
 
@@ -220,17 +221,31 @@ local function goes_back(s)
   return by < 0 or (by == 0 and s.carry == '' and #s.ticks > 0)
 end
 
--- A cut backlog is remembered from its first part to its last; how its ticks meet a running one, only if they were
--- enqueued when it was cut.
-local function next_backlog(s, done)
-  if s.cut == '' then
-    return ''
+-- What is not settled yet is remembered: the drop that was decided with it, recorded with its last part, and up to which
+-- tick a running occurrence makes the rest wait and skips none of it, since it made none of the first ones skip.
+local function rest_of_backlog(s, done)
+  local old, accepted = backlog_of(s.backlog), false
+  for _, each in ipairs(done) do
+    accepted = accepted or each == 'enqueued:accepted'
   end
-  if s.backlog ~= '' then
+  if s.backlog ~= '' and tonumber(s.dropped) == 0 then
     return s.backlog
   end
-  local upto = done[#done] == 'enqueued:accepted' and s.cut or '0'
-  return table.concat({ upto, s.dropped, s.dropped_first, s.dropped_last }, ' ')
+  local count, first = tonumber(s.dropped), s.dropped_first
+  if old and old.upto == 0 and tonumber(old.count) > 0 then
+    count, first = count + tonumber(old.count), old.first -- nothing was enqueued between the two
+  else
+    audit_backlog(s.id, s.backlog)
+  end
+  local last = s.cut ~= '' and s.cut or s.ticks[#s.ticks].tick
+  local upto = math.max(accepted and tonumber(last) or 0, s.waits_until)
+  return table.concat({ int(upto), int(count), first, s.dropped_last }, ' ')
+end
+
+local function record_drops(s)
+  audit_backlog(s.id, s.backlog)
+  audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
+  s.backlog, s.dropped, s.dropped_first, s.dropped_last = '', '0', '', ''
 end
 
 local function apply(s)
@@ -245,23 +260,25 @@ local function apply(s)
     return { 'backwards' }
   end
   local done = { 'advanced' }
-  if s.cut == '' and s.carry == '' then
-    audit_backlog(s.id, s.backlog)
-    audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
+  if s.carry == '' and s.cut == '' then
+    record_drops(s)
   end
   for _, t in ipairs(s.ticks) do
     local outcome, reason = settle_tick(s, t)
     done[#done + 1] = outcome .. ':' .. reason
     if outcome == 'failed' then
       done[1] = 'failed'
+      if s.carry == '' then
+        s.backlog = rest_of_backlog(s, done)
+      end
       stay_due(s, t.tick)
       return done
     end
   end
   if s.carry ~= '' then
     audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last) -- once, however often its ticks failed before
-  else
-    s.backlog = next_backlog(s, done)
+  elseif s.cut ~= '' then
+    s.backlog = rest_of_backlog(s, done)
   end
   advance(s)
   return done

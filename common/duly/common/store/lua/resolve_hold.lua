@@ -10,8 +10,9 @@ local o = load(schedule_id, tick_ms)
 if not o then
   return { 'missing' }
 end
-local same = o.resolution == outcome and o.resolved_by == by and o.resolution_evidence == evidence
-  and o.extra_attempts == extra_attempts
+-- Every resolution that the occurrence ever had is remembered by its own words.
+local resolution = table.concat({ 'resolution', outcome, by, evidence, extra_attempts }, '\n')
+local same = o[resolution] ~= nil
 if o.state ~= 'HELD' then
   if not o.resolution then
     return { 'not_held', o.state }
@@ -30,7 +31,7 @@ if outcome == 'no-committed-result' and tonumber(o.attempt) >= tonumber(budget) 
 end
 local fields = {
   'resolution', outcome, 'resolved_by', by, 'resolution_evidence', evidence, 'resolved_ms', int(NOW),
-  'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)),
+  'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)), resolution, int(NOW),
 }
 if outcome == 'committed' then
   append(fields, 'result_ref', evidence, 'prior_outcome', 'COMMITTED')
