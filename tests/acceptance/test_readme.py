@@ -21,7 +21,7 @@ from duly.common.cli import root
 from duly.common.cli.schedule.schedule_file import read_text
 from duly.common.settings import Settings
 from duly.worker import tasks
-from duly.worker.gate import PROBE_ANSWERS
+from duly.worker.probe import PROBE_ANSWERS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from duly.worker import attempt, current_run, task
+from duly.worker import current_run, task
+from duly.worker import probe as probing
 
 EFFECTS_LOG = "FLEET_TEST_EFFECTS"
 
@@ -46,11 +47,11 @@ def unsure_probe(idempotency_key: str) -> str:
 
 def hanging_probe(_idempotency_key: str) -> str:
     # Half a minute is too long for a test; what ends a probe is the same.
-    time.sleep(attempt.PROBE_TIMEOUT_MS)
+    time.sleep(probing.PROBE_TIMEOUT_MS)
     return "NO_COMMITTED_RESULT"
 
 
-attempt.PROBE_TIMEOUT_MS = 700.0
+probing.PROBE_TIMEOUT_MS = 700.0
 task("fleet.idempotent", effects="idempotent")(work)
 task("fleet.guarded", effects="guarded", probe=probe)(work)
 task("fleet.guarded_unsure", effects="guarded", probe=unsure_probe)(work)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
 import pytest
 
 from duly.common.identity import Occurrence
-from duly.common.records.occurrence import Effects
 from duly.common.store.attempts import Ending, Lease
 from duly.worker import attempt
-from duly.worker.tasks import Task
 
 LEASE = Lease(Occurrence("docs", 1), "token", "w@1", 1, 1, 0, 1_000, 1_000)
 
@@ -45,22 +40,3 @@ def test_a_failure_is_logged_with_its_kind_and_the_work_s_own_frames(caplog: pyt
     assert "in refresh" in caplog.text
     assert "in _call" not in caplog.text
     assert "sekret x" not in caplog.text
-
-
-@pytest.mark.parametrize("answer", ["COMMITED", "", None, 7, True, ["COMMITTED"]])
-def test_a_probe_that_answers_none_of_the_words_is_unknown_and_said_so(
-    answer: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    task = Task("docs.refresh", refresh, Effects.GUARDED, lambda _key: answer)
-    with caplog.at_level(logging.ERROR):
-        assert attempt._ask_probe(task, "key", Keeper()) == "UNKNOWN"  # type: ignore[arg-type]
-    assert "docs.refresh" in caplog.text
-    assert "COMMITTED" in caplog.text
-
-
-def test_a_probe_that_raises_is_unknown() -> None:
-    def probe(_key: str) -> str:
-        raise ConnectionError("sekret")
-
-    task = Task("docs.refresh", refresh, Effects.GUARDED, probe)
-    assert attempt._ask_probe(task, "key", Keeper()) == "UNKNOWN"  # type: ignore[arg-type]

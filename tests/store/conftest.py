@@ -123,9 +123,12 @@ class Bench:
 
     def begin(self, lease: Lease, effects: Effects = Effects.UNSAFE) -> Carried:
         """Decide from the evidence as it is now and, where the contract lets it run, begin."""
-        judgement = judge(self.store.attempts.evidence(lease.occurrence), effects, "NO_COMMITTED_RESULT")
-        assert judgement.decision.runs, judgement.decision
-        return self.store.attempts.begin(lease, effects, judgement).word
+        while True:
+            judgement = judge(self.store.attempts.evidence(lease.occurrence), effects, "NO_COMMITTED_RESULT")
+            assert judgement.decision.runs, judgement.decision
+            word = self.store.attempts.begin(lease, effects, judgement).word
+            if word is not Carried.CHANGED:
+                return word
 
     def expire(self, occurrence: Occurrence) -> None:
         """The lease is over: its key is gone, and the sweep is told to look."""

@@ -126,3 +126,41 @@ def test_what_waits_behind_a_hold_waits_for_the_hold_after_its_approval(fake_ben
     fake_bench.store.holds.resolve(first, Resolution.ABANDONED, "ann", "seen")
     fake_bench.sweep()
     fake_bench.running(second)
+
+
+def test_its_reviewer_can_say_that_it_is_not_to_be(fake_bench: Bench) -> None:
+    occurrence = waiting(fake_bench)
+    for repeated in (False, True):
+        assert fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "not now") == (
+            "ABANDONED",
+            repeated,
+        )
+    assert fake_bench.held() == []
+    with pytest.raises(Refused, match="ABANDONED"):
+        fake_bench.store.holds.approve(occurrence, "ann")
+
+
+@pytest.mark.parametrize("outcome", [Resolution.COMMITTED, Resolution.NO_COMMITTED_RESULT])
+def test_a_run_that_waits_is_no_hold_to_be_resolved_otherwise(fake_bench: Bench, outcome: Resolution) -> None:
+    occurrence = waiting(fake_bench)
+    with pytest.raises(Refused, match="not held"):
+        fake_bench.store.holds.resolve(occurrence, outcome, "ann", "not now")
+    assert fake_bench.acquire(occurrence).claim is Claim.WAITING
+
+
+def test_history_names_the_person_who_decided(fake_bench: Bench) -> None:
+    occurrence = waiting(fake_bench)
+    fake_bench.store.holds.approve(occurrence, "ann")
+    fake_bench.sweep()
+    fake_bench.store.attempts.relinquish(fake_bench.running(occurrence), "timeout")
+    fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "bob", "seen")
+    told = [(e.event, e.worker) for e in fake_bench.store.trails.runs("docs")[0]][::-1]
+    assert told == [
+        ("enqueued", None),
+        ("approved", "ann"),
+        ("delivered", None),
+        ("acquired", "w@1"),
+        ("began", "w@1"),
+        ("held", "w@1"),
+        ("abandoned", "bob"),
+    ]

@@ -577,3 +577,29 @@ def test_a_newer_tick_never_runs_between_two_attempts_of_an_earlier_one(fake_ben
     fake_bench.store.attempts.complete(fake_bench.running(first, 2), "")
     if overlap == "buffer_one":
         fake_bench.running(newer)
+
+
+def test_an_older_tick_in_the_queue_does_not_hide_one_that_is_between_its_attempts(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=9, overlap="allow")
+    older, tried = fake_bench.due(), fake_bench.due()
+    fake_bench.store.attempts.fail(fake_bench.running(tried), "ValueError")
+    fake_bench.store.schedules.update("docs", {"overlap": "buffer_one"})
+    fake_bench.until(fake_bench.record(tried).not_before_ms or 0)
+    newer = fake_bench.due()
+    assert fake_bench.record(tried).state == "PENDING"
+    assert fake_bench.acquire(newer).claim is Claim.WAITING
+    fake_bench.store.attempts.complete(fake_bench.running(older), "")
+    fake_bench.store.attempts.complete(fake_bench.running(tried, 2), "")
+    fake_bench.running(newer)
+
+
+def test_an_attempt_that_was_handed_back_uncounted_makes_nobody_wait(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=9)
+    first = fake_bench.due()
+    lease = fake_bench.lease(first)
+    judgement = judge(fake_bench.store.attempts.evidence(first), Effects.UNSAFE)
+    fake_bench.store.attempts.hand_back(lease, judgement, 0)
+    fake_bench.doctored = True  # a run that was decided and handed back all the same
+    assert fake_bench.record(first).attempt == 0
+    assert fake_bench.backend.client.exists(fake_bench.store.keys.retrying("docs")) == 0
+    fake_bench.running(fake_bench.due())

@@ -404,3 +404,70 @@ def test_a_result_that_comes_after_its_effect_was_found_is_kept_and_holds_nothin
     record = fake_bench.record(occurrence)
     assert record.state == "SUCCEEDED"
     assert record.late_results == {str(owner.fencing_token): "etag:7"}
+
+
+def test_a_stale_tick_that_somebody_may_be_at_work_on_is_held_and_gives_way_to_nothing(bench: Bench) -> None:
+    bench.add(spec="@every:500")
+    bench.add(schedule_id="other", spec="@every:500")
+    first = bench.due()
+    other = Occurrence("other", first.tick_ms)
+    for occurrence in (first, other):
+        bench.backend.client.set(bench.store.keys.lease(occurrence), "foreign", px=60_000)
+    bench.due_again()
+    assert [reason for _, reason in bench.held()] == ["HOLD_CONCURRENT_LEASE_CLAIM"] * 2
+
+
+def test_a_claim_that_finds_a_newer_tick_due_and_a_lease_of_nobody_is_held(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:1000")
+    first = fake_bench.due()
+    fake_bench.backend.client.set(fake_bench.store.keys.lease(first), "foreign", px=60_000)
+    fake_bench.pass_time(1_000)
+    assert fake_bench.acquire(first).claim is Claim.HELD
+
+
+def test_no_late_renewal_of_a_lease_that_its_owner_let_go_of_is_a_claim(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", backoff={"base_ms": 0}, lease_ttl_ms=60_000, retry_budget=9)
+    occurrence = fake_bench.due()
+    let_go = []
+    for attempt in range(1, 6):
+        let_go.append(fake_bench.running(occurrence, attempt))
+        if attempt % 2:
+            fake_bench.store.attempts.fail(let_go[-1], "ValueError")
+        else:
+            fake_bench.store.attempts.relinquish(let_go[-1], "timeout")
+            fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", f"look {attempt}")
+        fake_bench.sweep()
+    fake_bench.running(occurrence, 6)
+    assert not any(fake_bench.store.attempts.renew(each) for each in let_go)
+    assert fake_bench.record(occurrence).state == "RUNNING"
+
+
+@pytest.mark.parametrize("over", [True, False])
+@pytest.mark.parametrize("prior", ["UNKNOWN", "NO_COMMITTED_RESULT"])
+def test_who_dies_while_it_looks_at_a_spent_budget_leaves_a_hold_and_no_loop(
+    fake_bench: Bench, prior: str, over: bool
+) -> None:
+    fake_bench.add(spec="@every:3600000", retry_budget=1, backoff={"base_ms": 0}, lease_ttl_ms=1_000)
+    occurrence = fake_bench.due()
+    fake_bench.store.attempts.relinquish(fake_bench.running(occurrence, effects=Effects.GUARDED), "worker_died")
+    fake_bench.sweep()
+    key = fake_bench.store.keys.occurrence(occurrence)
+    fake_bench.backend.client.hset(key, "prior_outcome", prior)
+    lease = fake_bench.lease(occurrence, 2)
+    if over:
+        fake_bench.pass_time(1_001)
+        fake_bench.sweep()
+    else:
+        assert fake_bench.store.attempts.relinquish(lease, "worker_died") is Ending.HELD
+    record = fake_bench.record(occurrence)
+    assert (record.state, record.attempt) == ("HELD", 1)
+    assert record.cause == ("lease_expired" if over else "worker_died")
+
+
+@pytest.mark.parametrize(("reason", "cause"), [("timeout", "timeout"), ("OutcomeUnknown from KeyError",) * 2])
+def test_a_hold_remembers_what_ended_its_attempt(bench: Bench, reason: str, cause: str) -> None:
+    bench.add(spec="@every:1000")
+    occurrence = bench.due()
+    bench.store.attempts.relinquish(bench.running(occurrence), reason)
+    assert bench.record(occurrence).cause == cause
+    assert bench.record(occurrence).decisions[-1].again().holds == (Decision.HOLD_PRIOR_OUTCOME_UNKNOWN,)

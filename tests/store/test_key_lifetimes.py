@@ -75,4 +75,4 @@ def test_a_schedule_that_was_deleted_leaves_its_trail_and_nothing_else(fake_benc
     fake_bench.store.schedules.delete("docs")
     fake_bench.pass_time(8 * 86_400_000)
     left = {key for key in fake_bench.backend.client.keys("duly*") if "docs" in key}
-    assert left == {"duly:events:docs", "duly:runs:docs"}
+    assert left == {"duly:events:docs", "duly:runs:docs", "duly:changes:docs"}

@@ -43,6 +43,7 @@ class Sweeper:
 
     def __init__(self, store: Store, hooks: Hooks | None = None) -> None:
         self._store = store
+        self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
         self._definitions: OrderedDict[str, tuple[str, ScheduleDefinition]] = OrderedDict()
 
@@ -194,7 +195,7 @@ class Sweeper:
             if due.state != "paused" or until_ms is None or until_ms > survey.now_ms:
                 continue
             try:
-                self._store.schedules.resume(due.schedule_id, revision=int(due.revision), ended_ms=until_ms)
+                self._as_sweep.schedules.resume(due.schedule_id, revision=int(due.revision), ended_ms=until_ms)
             except StoreUnavailable:
                 raise
             except DulyError as error:

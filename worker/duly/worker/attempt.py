@@ -29,12 +29,12 @@ from duly.common.store.attempts import (
 from duly.worker import gate
 from duly.worker.group_guard import end_children
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
+from duly.worker.probe import COMMITTED, Probed, ask_probe
 from duly.worker.run import OutcomeUnknown, as_current, run_of
 from duly.worker.tasks import Task, find_task
 
 log = logging.getLogger(__name__)
 
-PROBE_TIMEOUT_MS = 30_000.0
 MOST_LOOKS = 100
 """How often evidence that changes under its reader is decided anew before the occurrence is handed back."""
 _ASK_AGAIN_S = 0.2
@@ -86,16 +86,16 @@ class Attempter:
         assert record is not None
         assert definition is not None
         evidence = grant.evidence
-        probed: str | None = None
+        probed: Probed | None = None
         for _ in range(MOST_LOOKS):
             assert evidence is not None
             if probed is None and gate.needs_probe(evidence, task.effects):
-                probed = _ask_probe(task, record.idempotency_key, keeper)
-                if probed == "COMMITTED":
+                probed = ask_probe(task, record.idempotency_key, keeper)
+                if probed.answer == COMMITTED:
                     committed = partial(self._attempts.commit_by_probe, lease, "probe: COMMITTED")
                     return self._record(keeper, lease, committed)
-            judgement = gate.judge(evidence, task.effects, probed)
-            carried = self._carry_out(task, lease, judgement, keeper)
+            judgement = gate.judge(evidence, task.effects, probed.answer if probed else None)
+            carried = self._carry_out(task, lease, judgement, probed.cause if probed else "", keeper)
             if carried.word is Carried.BEGUN:
                 return self._run(task, lease, record.idempotency_key, definition, keeper)
             if carried.word is not Carried.CHANGED:
@@ -103,20 +103,21 @@ class Attempter:
             evidence = carried.evidence
         return self._record(keeper, lease, partial(self._attempts.relinquish, lease, "evidence_unsettled"))
 
-    def _carry_out(self, task: Task, lease: Lease, judgement: Judgement, keeper: LeaseKeeper) -> CarriedOut:
+    def _carry_out(self, task: Task, lease: Lease, judgement: Judgement, cause: str, keeper: LeaseKeeper) -> CarriedOut:
         """Have the store begin, hold or hand back, by compare-and-set on the evidence of the decision."""
         decision = judgement.decision
         if decision.runs:
             ask = partial(self._attempts.begin, lease, task.effects, judgement)
         elif decision.holds:
-            ask = partial(self._attempts.hold, lease, judgement)
+            ask = partial(self._attempts.hold, lease, judgement, cause)
         else:
             ask = partial(self._attempts.hand_back, lease, judgement, gate.not_before_ms(judgement))
         keeper.settle(not decision.runs)
         carried = self._until_known(keeper, ask)
         level = logging.WARNING if carried.word is Carried.HELD else logging.INFO
-        said = f"attempt {lease.attempt} {carried.word.value}: {decision.value}"
-        log.log(level, "%s %s", lease.occurrence, said, extra={"action": carried.word.value})
+        word = "began" if carried.word is Carried.BEGUN else carried.word.value
+        said = f"attempt {lease.attempt} {word} ({decision.value})"
+        log.log(level, "%s %s", lease.occurrence, said, extra={"action": word})
         return carried
 
     def _run(
@@ -153,8 +154,10 @@ class Attempter:
         if isinstance(error, AttemptTimedOut):
             return partial(self._attempts.relinquish, lease, "timeout")
         if isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
-            log.error("%s ended by %s", lease.occurrence, type(error).__name__, extra={"action": "outcome_unknown"})
-            return partial(self._attempts.relinquish, lease, "outcome_unknown")
+            name, behind = type(error).__name__, error.__cause__
+            cause = name if behind is None else f"{name} from {type(behind).__name__}"
+            log.error("%s ended by %s", lease.occurrence, cause, extra={"action": "outcome_unknown"})
+            return partial(self._attempts.relinquish, lease, cause)
         _log_failure(lease, error)
         return partial(self._attempts.fail, lease, type(error).__name__)
 
@@ -198,24 +201,6 @@ def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
     result = function(*args, **kwargs)
     if inspect.iscoroutine(result):
         asyncio.run(result)
-
-
-def _ask_probe(task: Task, idempotency_key: str, keeper: LeaseKeeper) -> str:
-    """The probe's answer; whatever is not one of the three words is UNKNOWN."""
-    assert task.probe is not None
-    try:
-        keeper.start_timeout(PROBE_TIMEOUT_MS)
-        answer = task.probe(idempotency_key)
-        keeper.stop_timeout()
-    except (Exception, AttemptTimedOut) as error:  # noqa: BLE001 - a probe that raises knows nothing
-        keeper.stop_timeout()
-        log.warning("probe of %s raised %s", task.name, type(error).__name__, extra={"action": "probe"})
-        return "UNKNOWN"
-    if not isinstance(answer, str) or answer not in gate.PROBE_ANSWERS:
-        wanted = ", ".join(sorted(gate.PROBE_ANSWERS))
-        log.error("probe of %s answered none of %s: UNKNOWN", task.name, wanted, extra={"action": "probe"})
-        return "UNKNOWN"
-    return answer
 
 
 def _log_failure(lease: Lease, error: Exception) -> None:

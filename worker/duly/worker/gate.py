@@ -6,8 +6,7 @@ from duly.common.contract import BackoffState, Decision, decide
 from duly.common.records.evidence import Evidence, Reconciled
 from duly.common.records.occurrence import Effects
 from duly.common.store.attempts import Judgement
-
-PROBE_ANSWERS = frozenset({"COMMITTED", "NO_COMMITTED_RESULT", "UNKNOWN"})
+from duly.worker.probe import NO_COMMITTED_RESULT
 
 
 def needs_probe(evidence: Evidence, effects: Effects) -> bool:
@@ -27,7 +26,7 @@ def judge(evidence: Evidence, effects: Effects, probed: str | None = None) -> Ju
 def _settled(effects: Effects, probed: str | None) -> Reconciled:
     if effects is Effects.IDEMPOTENT:
         return Reconciled.BY_DECLARATION
-    if effects is Effects.GUARDED and probed == "NO_COMMITTED_RESULT":
+    if effects is Effects.GUARDED and probed == NO_COMMITTED_RESULT:
         return Reconciled.BY_PROBE
     return Reconciled.BY_NOTHING
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import getpass
 import json
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +26,15 @@ def _connect(settings: Settings) -> Store:
     from duly.common.store import Store
 
     return Store.connect(settings)
+
+
+def _actor() -> str:
+    """Who changes something through this invocation: ``cli ann@host``, as far as the machine says."""
+    try:
+        who = f"cli {getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):
+        who = "cli"
+    return "".join(char for char in who if char.isprintable())[:200]
 
 
 def _address(url: str) -> str:
@@ -56,7 +67,7 @@ class App:
 
     @cached_property
     def store(self) -> Store:
-        return self.connect(self.settings)
+        return self.connect(self.settings).acting_as(_actor())
 
     def tried(self) -> str:
         """Where the store was looked for, without credentials; empty while no command has asked for one."""

@@ -10,6 +10,7 @@ from duly.common.records.definition import ScheduleDefinition, define
 
 MODEL_FIELDS = ("missed_run_policy", "jitter_window_ms", "lease_ttl_ms", "retry_budget", "backoff")
 """What must be stated again when a calendar schedule becomes an interval one, or the other way round."""
+PAYLOAD_FIELDS = ("args", "kwargs")
 TIMING_FIELDS = ("spec", "start_at", "end_at")
 """An edit of one of these restarts the schedule from the first tick after it."""
 
@@ -17,6 +18,16 @@ TIMING_FIELDS = ("spec", "start_at", "end_at")
 def timing_changed(old: ScheduleDefinition, new: ScheduleDefinition) -> bool:
     """Whether an edit restarts the schedule from the first tick after it."""
     return any(getattr(old, name) != getattr(new, name) for name in TIMING_FIELDS)
+
+
+def changed_fields(old: ScheduleDefinition, new: ScheduleDefinition) -> dict[str, list[Any] | None]:
+    """The fields that differ, each with its values before and after; what the task is called with only by name."""
+    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
+    return {
+        name: None if name in PAYLOAD_FIELDS else [before[name], after[name]]
+        for name in before
+        if before[name] != after[name]
+    }
 
 
 def changed_definition(old: ScheduleDefinition, changes: Mapping[str, Any]) -> ScheduleDefinition:

@@ -78,6 +78,8 @@ class OccurrenceRecord:
     reason: str | None
     result_ref: str | None
     last_error: str | None
+    cause: str | None
+    """What ended the latest attempt without an outcome, or kept the probe from an answer; never an error's text."""
     prior_outcome: str
     effects: str | None
     resolution: dict[str, Any] | None
@@ -135,6 +137,7 @@ class OccurrenceRecord:
             reason=fields.get("reason") or None,
             result_ref=fields.get("result_ref"),
             last_error=fields.get("last_error"),
+            cause=fields.get("cause") or None,
             prior_outcome=fields.get("prior_outcome", "NONE"),
             effects=fields.get("effects"),
             resolution=_resolution(fields),

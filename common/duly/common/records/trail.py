@@ -1,7 +1,8 @@
-"""What is kept of the past: enqueue events (one for each tick) and run history (one for each transition)."""
+"""What is kept of the past: enqueue events (one for each tick), run history (one for each transition), and changes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +103,43 @@ class RunEvent:
             "fencing_token": self.fencing_token,
             "reason": self.reason,
             "decision": self.decision,
+            "at": to_rfc3339(self.at_ms),
+            "at_ms": self.at_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeEvent:
+    """One change that somebody made to a schedule, or decided about one of its occurrences."""
+
+    cursor: str
+    what: str
+    """`created`, `updated`, `paused`, `resumed`, `deleted`, `released`, `run`, `approved` or `resolved`."""
+    actor: str
+    """Who asked, and by what: `cli ann@host`, `api`, `console`, `sweep` for a pause that ended by itself."""
+    revision: int | None
+    """The schedule's revision after the change; None when it is gone."""
+    detail: dict[str, Any]
+    """What belongs to it; for `updated` the fields with their values before and after, arguments by name only."""
+    at_ms: int
+
+    @classmethod
+    def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> ChangeEvent:
+        return cls(
+            cursor=cursor,
+            what=fields["what"],
+            actor=fields["actor"],
+            revision=int(fields["revision"]) if fields["revision"] else None,
+            detail=json.loads(fields["detail"]),
+            at_ms=int(fields["at_ms"]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "actor": self.actor,
+            "revision": self.revision,
+            "detail": self.detail,
             "at": to_rfc3339(self.at_ms),
             "at_ms": self.at_ms,
         }

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from duly.common.records.line import check_line
 from duly.common.settings import Settings
 from duly.common.store.attempts import AttemptStore
 from duly.common.store.connection import Client, connect
@@ -31,16 +32,21 @@ from duly.common.store.scripts import Scripts
 from duly.common.store.sweeping import SweepStore
 from duly.common.store.trails import TrailStore
 
+MAX_ACTOR = 200
+
 
 class Store:
     """All of a fleet's records on one connection. Cheap to build; connects at its first request."""
 
-    def __init__(self, client: Client, settings: Settings | None = None, *, shebang: bool = True) -> None:
-        """``shebang`` False is for fakeredis, which cannot read a script's first line."""
+    def __init__(
+        self, client: Client, settings: Settings | None = None, *, shebang: bool = True, actor: str = "python"
+    ) -> None:
+        """``shebang`` False is for fakeredis, which cannot read a script's first line; ``actor``: see `acting_as`."""
         self.client = client
+        self._shebang = shebang
         self.settings = settings or Settings()
         self.keys = Keys(self.settings.prefix)
-        scripts = Scripts(client, self.settings, shebang=shebang)
+        scripts = Scripts(client, self.settings, shebang=shebang, actor=check_line("actor", actor, MAX_ACTOR))
         self.schedules = ScheduleStore(client, self.keys, scripts)
         self.attempts = AttemptStore(client, self.keys, scripts)
         self.sweeping = SweepStore(client, scripts)
@@ -48,6 +54,13 @@ class Store:
         self.holds = HoldStore(client, self.keys, scripts)
         self.trails = TrailStore(client, self.keys)
         self.fleet = FleetStore(client, self.keys, scripts)
+
+    def acting_as(self, actor: str) -> Store:
+        """The same store for somebody else: what changes through it is recorded as theirs.
+
+        ``actor`` is one printable line of at most 200 characters, such as ``cli ann@host`` or ``api``. Cheap.
+        """
+        return Store(self.client, self.settings, shebang=self._shebang, actor=actor)
 
     @classmethod
     def connect(cls, settings: Settings, **options: Any) -> Store:

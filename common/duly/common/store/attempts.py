@@ -170,9 +170,12 @@ class AttemptStore:
         """The point of no return: BEGUN, CHANGED, or LOST when the lease is no longer this holder's."""
         return self._carry_out("begin", lease, judgement, effects=effects.value)
 
-    def hold(self, lease: Lease, judgement: Judgement) -> CarriedOut:
-        """The attempt must not begin until a reviewer says why it may: HELD, CHANGED or LOST."""
-        return self._carry_out("hold", lease, judgement)
+    def hold(self, lease: Lease, judgement: Judgement, cause: str = "") -> CarriedOut:
+        """The attempt must not begin until a reviewer says why it may: HELD, CHANGED or LOST.
+
+        ``cause``: what a probe had to say, where it was asked; of low cardinality, never an error's text.
+        """
+        return self._carry_out("hold", lease, judgement, cause=cause)
 
     def hand_back(self, lease: Lease, judgement: Judgement, not_before_ms: int) -> CarriedOut:
         """There is nothing to run now: COALESCED, RELEASED until ``not_before_ms``, CHANGED or LOST."""

@@ -45,6 +45,7 @@ LIFETIMES: dict[str, Lifetime] = {
     "runs": Lifetime.CAPPED,
     "runs:*": Lifetime.CAPPED,
     "events:*": Lifetime.CAPPED,
+    "changes:*": Lifetime.CAPPED,
     "duty": Lifetime.TTL,
     "duty:holder": Lifetime.TTL,
     "lease:*": Lifetime.TTL,
@@ -54,6 +55,7 @@ LIFETIMES: dict[str, Lifetime] = {
     "pending:*": Lifetime.OPEN,
     "active:*": Lifetime.OPEN,
     "held:*": Lifetime.OPEN,
+    "retrying:*": Lifetime.OPEN,
     "superseded:*": Lifetime.OPEN,
 }
 
@@ -141,6 +143,10 @@ class Keys:
         """Run history of one schedule."""
         return f"{self.prefix}:runs:{schedule_id}"
 
+    def changes(self, schedule_id: str) -> str:
+        """Who changed what of the schedule."""
+        return f"{self.prefix}:changes:{schedule_id}"
+
     def pending(self, schedule_id: str) -> str:
         """Sorted set of ticks in PENDING."""
         return f"{self.prefix}:pending:{schedule_id}"
@@ -148,6 +154,10 @@ class Keys:
     def active(self, schedule_id: str) -> str:
         """Sorted set of ticks in LEASED, RUNNING or RETRY_WAIT."""
         return f"{self.prefix}:active:{schedule_id}"
+
+    def retrying(self, schedule_id: str) -> str:
+        """Sorted set of those ticks in PENDING that were attempted before: they are between two attempts."""
+        return f"{self.prefix}:retrying:{schedule_id}"
 
     def held(self, schedule_id: str) -> str:
         """Sorted set of ticks in HELD; while there is one the schedule is quarantined."""
@@ -188,9 +198,11 @@ class Keys:
             "SUPERSEDED": self.superseded(""),
             "EVENTS": self.events(""),
             "RUNS": self.runs(""),
+            "CHANGES": self.changes(""),
             "PENDING": self.pending(""),
             "ACTIVE": self.active(""),
             "HELD": self.held(""),
+            "RETRYING": self.retrying(""),
             "OCCURRENCE": f"{self.prefix}:occurrence:",
             "LEASE": f"{self.prefix}:lease:",
             "WORKER": self.worker(""),

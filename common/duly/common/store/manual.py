@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from duly.common.errors import Held, InvalidField, Refused, RevisionConflict, ScheduleNotFound
@@ -35,11 +36,12 @@ class ManualRuns:
         self._scripts = scripts
         self._queue_limit = settings.queue_limit
 
-    def run(self, schedule_id: str, key: str) -> ManualRun:
+    def run(self, schedule_id: str, key: str, request: str = "") -> ManualRun:
         """Enqueue one extra run now; the same ``key`` gives the same run until a day after it ended.
 
-        Raises ScheduleNotFound, Held when the schedule is quarantined, Refused when it is paused or its queue is
-        full, InvalidField for an unusable key.
+        ``request``: what else was asked with the key. Raises ScheduleNotFound, Held when the schedule is quarantined,
+        Refused when it is paused, its queue is full, or the key came with another request before, InvalidField for an
+        unusable key.
         """
         if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():
             raise InvalidField("idempotency_key", f"must be 1-{MAX_KEY_LENGTH} printable characters")
@@ -47,7 +49,7 @@ class ManualRuns:
         for _ in range(10):
             record = self._schedules.get(schedule_id)
             tick_ms = _between_ticks(record, tick_ms)
-            word, found = self._ask(record, key, tick_ms)
+            word, found = self._ask(record, key, request, tick_ms)
             if word in {"accepted", "replayed"}:
                 occurrence = Occurrence(schedule_id, int(found))
                 return ManualRun(occurrence, job_id(occurrence, 1), replayed=word == "replayed")
@@ -56,7 +58,7 @@ class ManualRuns:
             tick_ms -= 1
         raise _refusal(word, schedule_id)
 
-    def _ask(self, record: ScheduleRecord, key: str, tick_ms: int) -> tuple[str, str]:
+    def _ask(self, record: ScheduleRecord, key: str, request: str, tick_ms: int) -> tuple[str, str]:
         definition = record.definition
         occurrence = Occurrence(record.schedule_id, tick_ms)
         with translated():
@@ -66,6 +68,7 @@ class ManualRuns:
                 **jobs.own_fields(occurrence, 1)._asdict(),
                 schedule_id=record.schedule_id,
                 revision=record.revision,
+                request=hashlib.sha256(request.encode()).hexdigest()[:16] if request else "",
                 manual_key=self._keys.manual(record.schedule_id, key),
                 tick_ms=tick_ms,
                 job_id=job_id(occurrence, 1),
@@ -86,6 +89,8 @@ def _refusal(word: str, schedule_id: str) -> Exception:
         return ScheduleNotFound(schedule_id)
     if word == "quarantined":
         return Held(f"schedule '{schedule_id}' is quarantined: resolve its holds first (duly holds)")
+    if word == "conflict":
+        return Refused("this idempotency key was used with another request", code="idempotency_conflict")
     if word == "paused":
         return Refused(f"schedule '{schedule_id}' is paused; resume it first", code="paused")
     if word == "backpressure":

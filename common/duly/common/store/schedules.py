@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from duly.common.errors import Held, InvalidField, Refused, RevisionConflict, ScheduleExists, ScheduleNotFound
+from duly.common.identity import canonical_json
 from duly.common.records.definition import ScheduleDefinition
-from duly.common.records.edit import changed_definition, timing_changed
+from duly.common.records.edit import changed_definition, changed_fields, timing_changed
 from duly.common.records.line import MAX_NOTE, check_line
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import carry
@@ -175,7 +176,9 @@ class ScheduleStore(ScheduleReader):
             if tick_ms is not None:
                 ahead = carry.CarriedTicks(record.definition, record.definition_revision, tick_ms, tick_ms, True)
                 carried.append(ahead)
-            return self._call("release_schedule", new_carry=carry.dump(carried), **_seen(record))
+            return self._call(
+                "release_schedule", new_carry=carry.dump(carried), tick_ms=_text(tick_ms), **_seen(record)
+            )
 
         word = self._until_settled(attempt)[0]
         if word == "held":
@@ -233,6 +236,7 @@ class ScheduleStore(ScheduleReader):
             "new_due_ms": due,
             "new_carry": carry_text,
             "timing_changed": int(not timing_kept),
+            "detail": canonical_json({"fields": changed_fields(old, definition)}),
         }
         return Edit(record, record.next_run_ms, next_ms, carried, dropped), arguments
 

@@ -3,7 +3,7 @@
 The header of each file is its interface, and the only place that states it: ``-- ARGV:`` names the arguments
 (bound to locals of the same names; a trailing ``name...`` takes the rest), ``-- Replies:`` the words it may
 answer, ``-- include:`` the fragments it shares, which may include others. Every script is also given all key names (see
-`duly.common.store.keys.Keys.stems`) and the fleet's limits.
+`duly.common.store.keys.Keys.stems`), the fleet's limits and who asks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from duly.common.settings import Settings
 from duly.common.store.connection import Client
 from duly.common.store.keys import Keys
 
-LIMITS = ("retention_ms", "schedule_history", "fleet_history", "redelivery_ms")
+LIMITS = ("retention_ms", "schedule_history", "fleet_history", "redelivery_ms", "actor")
+"""What every script is given besides its own arguments: the fleet's limits, and who asks."""
 # Without this first line a script that runs into the memory limit stops half-way; with it, it is refused
 # before it starts.
 SHEBANG = "#!lua\n"
@@ -97,7 +98,7 @@ class Scripts:
     word raises StoreProtocolError. Connection and server errors are raised as redis-py raises them.
     """
 
-    def __init__(self, client: Client, settings: Settings, *, shebang: bool) -> None:
+    def __init__(self, client: Client, settings: Settings, *, shebang: bool, actor: str = "") -> None:
         self._client = client
         self._shebang = shebang
         self._keys = list(Keys(settings.prefix).stems().values())
@@ -106,6 +107,7 @@ class Scripts:
             settings.schedule_history,
             settings.fleet_history,
             settings.redelivery_ms,
+            actor,
         ]
         self._registered: dict[str, RedisScript] = {}
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from duly.common.errors import InvalidField
 from duly.common.identity import check_schedule_id
-from duly.common.records.trail import EnqueueEvent, RunEvent
+from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 
 _CURSOR = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
-_Record = TypeVar("_Record", EnqueueEvent, RunEvent)
+_Record = TypeVar("_Record", EnqueueEvent, RunEvent, ChangeEvent)
 
 
 class TrailStore:
@@ -38,6 +38,12 @@ class TrailStore:
         """Run history of one schedule, or of the fleet, newest first, and the cursor of the next page."""
         return self._page(self._runs_key(schedule_id), limit, cursor, RunEvent)
 
+    def changes(
+        self, schedule_id: str, limit: int = 30, cursor: str | None = None
+    ) -> tuple[list[ChangeEvent], str | None]:
+        """Who changed what of a schedule, newest first, and the cursor of the next page; also of a deleted one."""
+        return self._page(self._keys.changes(check_schedule_id(schedule_id)), limit, cursor, ChangeEvent)
+
     def runs_after(
         self, cursor: str, schedule_id: str | None = None, block_ms: int = 1000, limit: int = 100
     ) -> list[RunEvent]:
@@ -58,8 +64,9 @@ class TrailStore:
 
     def has_trail(self, schedule_id: str) -> bool:
         """Whether anything is recorded under this id, also of a schedule deleted since."""
+        keys = (self._keys.events(schedule_id), self._keys.runs(schedule_id), self._keys.changes(schedule_id))
         with translated():
-            return bool(self._client.exists(self._keys.events(schedule_id), self._keys.runs(schedule_id)))
+            return bool(self._client.exists(*keys))
 
     def _runs_key(self, schedule_id: str | None) -> str:
         return self._keys.fleet_runs if schedule_id is None else self._keys.runs(check_schedule_id(schedule_id))

@@ -16,6 +16,7 @@ COMMANDS = {
     "resume": Entry("duly.common.cli.schedule.resume:resume", "End a pause."),
     "delete": Entry("duly.common.cli.schedule.delete:delete", "Remove a schedule; its records stay."),
     "preview": Entry("duly.common.cli.schedule.preview:preview", "The next ticks of a spec or schedule."),
+    "changes": Entry("duly.common.cli.schedule.changes:changes", "Who changed what of it."),
     "sync": Entry("duly.common.cli.schedule.sync:sync", "Make the schedules what a file says."),
     "export": Entry("duly.common.cli.schedule.export:export", "Write all schedules as such a file."),
 }

@@ -60,7 +60,7 @@ if o.attempt == '0' and o.kind == 'scheduled' and o.coalesces == '1' then
   local evidence = snapshot(o)
   if evidence.later_tick_ms then
     coalesce(o, evidence)
-    return { 'coalesced', newest_pending(o.id) }
+    return { o.state == 'HELD' and 'held' or 'coalesced', newest_pending(o.id) }
   end
 end
 local reason = blocked(o)

@@ -1,5 +1,6 @@
 -- A new schedule, active or paused: its record, its place in the list and its first tick, which must still lie
 -- ahead. Its instant in the due set is the tick's release, or the end of the pause.
+-- include: changes
 -- include: record
 -- ARGV: schedule_id definition terms next_run_ms due_ms state note paused_until_ms
 -- Replies: created | exists | again
@@ -20,4 +21,5 @@ if due_ms ~= '' then
   redis.call('ZADD', DUE, due_ms, schedule_id)
   wake()
 end
+changed(schedule_id, 'created')
 return { 'created' }

@@ -1,6 +1,6 @@
 -- The reviewer approves one run of a schedule that asks for it: the occurrence stays PENDING and may be delivered. The
 -- same approval twice is one.
--- include: record
+-- include: changes
 -- ARGV: schedule_id tick_ms by
 -- Replies: approved | same | not_waiting | not_reviewer | missing
 
@@ -17,10 +17,12 @@ end
 if o.review_owner ~= by then
   return { 'not_reviewer', o.review_owner or '' }
 end
+o.acting = by
 redis.call('ZREM', HOLDS, o.member)
 redis.call('HSET', OCCURRENCE .. o.member, 'approved_by', by, 'approved_ms', int(NOW))
 redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
 history(o, 'approved', by)
+changed(schedule_id, 'approved', cjson.encode({ tick_ms = tick_ms, by = by }))
 watch(o, NOW)
 wake()
 return { 'approved', o.state }

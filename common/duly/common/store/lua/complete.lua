@@ -24,7 +24,7 @@ end
 if o.state == 'RUNNING' and owns(o, token) then
   if late_results(o) > (tonumber(o.late_results_seen or '') or 0) then -- one that no reviewer has seen
     hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {
-      late_result, result_ref, 'prior_outcome', 'UNKNOWN', 'completed_by', token,
+      late_result, result_ref, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o),
     })
     return { 'held' }
   end

@@ -1,5 +1,6 @@
 -- The schedule goes; its audit trail, its run history and its holds stay. Occurrences that have not begun are
 -- cancelled, here for the first hundred and at their next delivery for the rest.
+-- include: changes
 -- include: outcome
 -- include: audit
 -- include: schedule
@@ -12,6 +13,7 @@ if wrong then
 end
 audit_backlog(schedule_id, redis.call('HGET', SCHEDULE .. schedule_id, 'backlog'))
 audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
+changed(schedule_id, 'deleted')
 redis.call('DEL', SCHEDULE .. schedule_id)
 redis.call('ZREM', SCHEDULES, schedule_id)
 redis.call('ZREM', DUE, schedule_id)

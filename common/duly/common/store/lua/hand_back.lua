@@ -9,7 +9,7 @@ local o = load(schedule_id, tick_ms)
 if o and o.lease_id == token and o.state == 'COALESCED' then
   return { 'coalesced' }
 end
-if o and o.given_up == token and o.state == 'PENDING' then
+if o and o.state == 'PENDING' and o.lease_id == token and has_let_go(o, token) then
   return { 'released' }
 end
 if not owns(o, token) or o.state ~= 'LEASED' then
@@ -22,11 +22,11 @@ end
 seen.reconciled = reconciled ~= '' and reconciled or nil
 if decision == 'COALESCED_STALE_TICK' then
   redis.call('DEL', LEASE .. o.member)
+  seen.claims = seen.claims or {}
   coalesce(o, seen)
   return { 'coalesced' }
 end
-local fields = { 'attempt', o.counted == '1' and int(tonumber(o.attempt) - 1) or o.attempt }
+local fields = { 'let_go', let_go(o), 'attempt', o.counted == '1' and int(tonumber(o.attempt) - 1) or o.attempt }
 decided(o, fields, decision, seen)
-redis.call('HSET', OCCURRENCE .. o.member, unpack(fields))
-give_back(o, math.max(NOW, tonumber(not_before_ms)), decision)
+give_back(o, math.max(NOW, tonumber(not_before_ms)), decision, fields)
 return { 'released' }

@@ -1,7 +1,7 @@
 -- The holder of the lease decided that it must not begin: LEASED -> HELD under a proven lease, by compare-and-set on the
 -- evidence. Asked again with the same token: the same answer.
 -- include: outcome
--- ARGV: schedule_id tick_ms token decision reconciled evidence
+-- ARGV: schedule_id tick_ms token decision reconciled evidence cause
 -- Replies: held | changed | lost
 
 local o = load(schedule_id, tick_ms)
@@ -16,5 +16,5 @@ if not still(seen, now) then
   return { 'changed', cjson.encode(now) }
 end
 seen.reconciled = reconciled ~= '' and reconciled or nil
-hold(o, decision, {}, seen)
+hold(o, decision, { 'let_go', let_go(o), 'cause', cause }, seen)
 return { 'held' }

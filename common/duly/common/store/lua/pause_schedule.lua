@@ -1,5 +1,5 @@
 -- A person stops a schedule: active or paused -> paused, with a note and perhaps an end. While paused no tick is due.
--- include: record
+-- include: changes
 -- include: schedule
 -- ARGV: schedule_id revision next_run_ms carry note until_ms
 -- Replies: paused | missing | changed | again
@@ -10,4 +10,6 @@ if wrong then
 end
 redis.call('HSET', SCHEDULE .. schedule_id, 'state', 'paused', 'note', note, 'paused_until_ms', until_ms)
 set_due(schedule_id, until_ms)
-return { 'paused', touch(schedule_id) }
+local now_at = touch(schedule_id)
+changed(schedule_id, 'paused', cjson.encode({ note = note, until_ms = until_ms }))
+return { 'paused', now_at }

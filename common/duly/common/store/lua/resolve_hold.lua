@@ -1,7 +1,9 @@
--- A reviewer says what is true of a held occurrence: HELD -> PENDING, SUCCEEDED or ABANDONED. The same resolution
+-- A reviewer says what is true of a held occurrence: HELD -> PENDING, SUCCEEDED or ABANDONED; or that a run which waits
+-- for approval is not to be: PENDING -> ABANDONED. The same resolution
 -- twice is one; a different one is refused, and so are another attempt beyond the budget, and a resolution that ended
 -- an earlier hold of the occurrence: what was seen then says nothing of the attempt made since. `seen`: the version of the
 -- occurrence that the reviewer looked at.
+-- include: changes
 -- include: outcome
 -- ARGV: schedule_id tick_ms seen outcome by evidence extra_attempts
 -- Replies: resolved | same | spent | conflict | changed | not_held | budget_spent | missing
@@ -13,7 +15,8 @@ end
 -- Every resolution that the occurrence ever had is remembered by its own words.
 local resolution = table.concat({ 'resolution', outcome, by, evidence, extra_attempts }, '\n')
 local same = o[resolution] ~= nil
-if o.state ~= 'HELD' then
+local refused_run = o.state == 'PENDING' and awaits_approval(o) and outcome == 'abandoned'
+if o.state ~= 'HELD' and not refused_run then
   if not o.resolution then
     return { 'not_held', o.state }
   end
@@ -29,6 +32,7 @@ local budget = int((tonumber(o.retry_budget or '') or 0) + tonumber(extra_attemp
 if outcome == 'no-committed-result' and tonumber(o.attempt) >= tonumber(budget) then
   return { 'budget_spent', o.attempt }
 end
+o.acting = by
 local fields = {
   'resolution', outcome, 'resolved_by', by, 'resolution_evidence', evidence, 'resolved_ms', int(NOW),
   'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)), resolution, int(NOW),
@@ -45,4 +49,5 @@ else
   watch(o, NOW)
   wake()
 end
+changed(schedule_id, 'resolved', cjson.encode({ tick_ms = tick_ms, outcome = outcome, by = by, evidence = evidence }))
 return { 'resolved', o.state }

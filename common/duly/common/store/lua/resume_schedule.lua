@@ -1,5 +1,5 @@
 -- A pause ends: paused -> active, at the next tick or at the latest missed one. The ticks passed over are one audit record.
--- include: record
+-- include: changes
 -- include: audit
 -- include: schedule
 -- ARGV: schedule_id revision next_run_ms carry new_next_ms new_due_ms may_be_due dropped_count dropped_first dropped_last
@@ -19,4 +19,6 @@ audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)
 redis.call('HSET', SCHEDULE .. schedule_id, 'state', 'active', 'note', '', 'paused_until_ms', '', 'next_run_ms',
   new_next_ms)
 set_due(schedule_id, new_due_ms)
-return { 'resumed', touch(schedule_id) }
+local now_at = touch(schedule_id)
+changed(schedule_id, 'resumed', cjson.encode({ passed_over = dropped_count, next_run_ms = new_next_ms }))
+return { 'resumed', now_at }

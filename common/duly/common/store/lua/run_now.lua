@@ -1,13 +1,15 @@
--- One extra run, outside the timetable: the next run is unchanged. The same idempotency key is the same run.
--- include: record
+-- One extra run, outside the timetable: the next run is unchanged. The same idempotency key is the same run, if it
+-- comes with the same request.
+-- include: changes
 -- include: create
 -- include: delivery
--- ARGV: schedule_id revision manual_key tick_ms job_id queue_limit data meta description shared_fields...
--- Replies: accepted | replayed | missing | changed | paused | quarantined | backpressure | again
+-- ARGV: schedule_id revision manual_key request tick_ms job_id queue_limit data meta description shared_fields...
+-- Replies: accepted | replayed | conflict | missing | changed | paused | quarantined | backpressure | again
 
 local known = redis.call('GET', manual_key)
 if known then
-  return { 'replayed', known }
+  local tick, same = string.match(known, '^(%d+) ?(.*)$')
+  return { same == request and 'replayed' or 'conflict', tick }
 end
 local s = redis.call('HMGET', SCHEDULE .. schedule_id, 'revision', 'state', 'terms', 'definition_revision', 'incarnation')
 if not s[1] then
@@ -33,7 +35,8 @@ local o = create(schedule_id, tick_ms, 'manual', terms, {
   revision = s[4], incarnation = s[5], job_id = job_id, manual_key = manual_key,
 })
 watch(o, next_look_ms(0))
-redis.call('SET', manual_key, tick_ms)
+redis.call('SET', manual_key, tick_ms .. ' ' .. request)
+changed(schedule_id, 'run', cjson.encode({ tick_ms = tick_ms }))
 redis.call('HSET', SCHEDULE .. schedule_id, 'used_revision', s[4])
 if not blocked(o) then
   push_job(job_id, terms.queue, { data = data, meta = meta, description = description }, shared_fields)

@@ -1,9 +1,10 @@
 -- An edit. Open occurrences keep the definition they were enqueued with. Ticks of the old definition that are
 -- due and not yet swept are carried over with it, so that none is lost; ticks passed over by a pause are recorded.
 -- include: record
+-- include: changes
 -- include: audit
 -- include: schedule
--- ARGV: schedule_id revision next_run_ms carry definition terms timing_changed new_next_ms new_due_ms new_carry dropped_count dropped_first dropped_last
+-- ARGV: schedule_id revision next_run_ms carry definition terms timing_changed new_next_ms new_due_ms new_carry dropped_count dropped_first dropped_last detail
 -- Replies: updated | missing | changed | again
 
 local wrong = mismatch(schedule_id, revision, next_run_ms, carry)
@@ -29,4 +30,5 @@ if timing_changed == '1' then
   redis.call('HSET', key, 'timing_revision', now_at, 'timing_ms', int(NOW), 'finished', '')
 end
 set_due(schedule_id, new_due_ms)
+changed(schedule_id, 'updated', detail)
 return { 'updated', now_at }

@@ -22,6 +22,11 @@ end
 
 -- It gives way to a later tick of its schedule, which is due.
 local function coalesce(o, evidence)
+  for at = 1, #evidence.claims, 3 do
+    if evidence.claims[at] ~= o.lease_id then
+      return hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}, evidence) -- somebody may be at work on it
+    end
+  end
   local fields = {}
   decided(o, fields, 'COALESCED_STALE_TICK', evidence)
   finish(o, 'COALESCED', 'newer_tick_due', fields)
@@ -51,17 +56,26 @@ local function backoff_ms(o)
   return math.floor(math.min(base == 0 and 0 or base * factor ^ (made - 1), most))
 end
 
--- The lease that its owner let go of: a renewal that was under way then is no claim to it.
-local function given_up(o, reason)
-  return reason ~= 'lease_expired' and o.lease_id or ''
+-- The leases that their owners let go of, the latest first: a renewal that was under way then is no claim.
+local LET_GO_KEPT = 16
+
+local function let_go(o)
+  local tokens = { o.lease_id }
+  for token in string.gmatch(o.let_go or '', '%S+') do
+    tokens[#tokens + 1] = token
+  end
+  return table.concat(tokens, ' ', 1, math.min(#tokens, LET_GO_KEPT))
+end
+
+local function has_let_go(o, token)
+  return string.find(o.let_go or '', token, 1, true) ~= nil
 end
 
 -- Back from its owner before the work began; nobody looks at it before `at_ms`.
-local function give_back(o, at_ms, reason)
+local function give_back(o, at_ms, reason, fields)
   redis.call('DEL', LEASE .. o.member)
-  move(o, 'PENDING', {
-    'job_id', '', 'backoff_delay_ms', '0', 'not_before_ms', int(at_ms), 'given_up', given_up(o, reason),
-  }, 'released', reason)
+  append(fields, 'job_id', '', 'backoff_delay_ms', '0', 'not_before_ms', int(at_ms))
+  move(o, 'PENDING', fields, 'released', reason)
   watch(o, at_ms)
   wake()
 end
@@ -69,8 +83,7 @@ end
 -- Waits for another attempt.
 local function wait(o, event, reason, fields, delay)
   redis.call('DEL', LEASE .. o.member)
-  append(fields, 'backoff_delay_ms', int(delay), 'not_before_ms', int(NOW + delay),
-    'given_up', given_up(o, reason))
+  append(fields, 'backoff_delay_ms', int(delay), 'not_before_ms', int(NOW + delay))
   move(o, 'RETRY_WAIT', fields, event, reason)
   watch(o, NOW + delay)
   wake()
@@ -79,6 +92,7 @@ end
 -- The attempt failed: another one after a wait, inside the budget; beyond it the occurrence is held.
 local function retry(o, reason, fields)
   local delay = backoff_ms(o)
+  append(fields, 'let_go', let_go(o))
   if delay and budget_left(o) then
     return wait(o, 'failed', reason, fields, delay)
   end
@@ -95,25 +109,35 @@ end
 -- and only an effect declared repeatable, or a probe asked first, allows another attempt. The probe is asked also when
 -- the budget is spent: it may know that nothing more is to be done.
 local function lose(o, reason)
-  if o.state == 'LEASED' then
-    return give_back(o, NOW, reason)
+  local fields, over = { 'cause', reason }, (tonumber(o.lease_expires_ms or '') or 0) <= NOW
+  if reason ~= 'lease_expired' then
+    append(fields, 'let_go', let_go(o))
   end
-  local unknown = { 'prior_outcome', 'UNKNOWN' }
+  if o.state == 'LEASED' and o.counted == '1' then
+    return give_back(o, NOW, reason, fields)
+  end
+  if o.state == 'LEASED' then -- beyond the budget nothing was to be attempted, and even that came to no answer
+    local code = over and 'HOLD_LEASE_MISSING' or 'HOLD_RETRY_BUDGET_EXHAUSTED'
+    return hold(o, o.prior_outcome == 'UNKNOWN' and 'HOLD_PRIOR_OUTCOME_UNKNOWN' or code, fields)
+  end
+  append(fields, 'prior_outcome', 'UNKNOWN')
   local delay = backoff_ms(o)
   if delay and o.effects == 'guarded' then
-    return wait(o, 'outcome_unknown', reason, unknown, budget_left(o) and delay or 0)
+    return wait(o, 'outcome_unknown', reason, fields, budget_left(o) and delay or 0)
   end
   if delay and o.effects == 'idempotent' and budget_left(o) then
-    return wait(o, 'outcome_unknown', reason, unknown, delay)
+    return wait(o, 'outcome_unknown', reason, fields, delay)
   end
-  local over = (tonumber(o.lease_expires_ms or '') or 0) <= NOW
-  return hold(o, over and 'HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN' or 'HOLD_PRIOR_OUTCOME_UNKNOWN', unknown)
+  if delay then
+    append(fields, 'backoff_delay_ms', int(delay), 'not_before_ms', int(NOW + delay))
+  end
+  return hold(o, over and 'HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN' or 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
 end
 
 -- An owner comes with a lease that the record does not know, and that by the store's own word to it is not over: what
 -- was granted has been forgotten, and two may own the occurrence. Both claims are kept, and nobody goes on.
 local function is_contested(o, token, expires_ms)
-  return o.lease_id ~= token and o.given_up ~= token and o.state ~= 'ABANDONED' and tonumber(expires_ms) > NOW
+  return o.lease_id ~= token and not has_let_go(o, token) and o.state ~= 'ABANDONED' and tonumber(expires_ms) > NOW
 end
 
 -- How many results came from owners who could not prove their lease.

@@ -37,11 +37,17 @@ local function load(id, tick)
   return o
 end
 
+-- Events that no owner of a lease brings about. A person's are under the person's name (`o.acting`).
+local OWNERLESS = {
+  enqueued = true, delivered = true, retry_due = true, coalesced = true, cancelled = true, refused = true,
+}
+
 -- One line of run history, in the schedule's stream and in the fleet's.
 local function history(o, event, reason)
+  local who = o.acting or (not OWNERLESS[event] and o.lease_owner) or ''
   local function add(key, how, cap)
     redis.call('XADD', key, 'MAXLEN', how, cap, '*', 'event', event, 'schedule_id', o.id, 'tick_ms', o.tick,
-      'state', o.state, 'attempt', o.attempt, 'worker', o.lease_owner or '', 'fencing_token',
+      'state', o.state, 'attempt', o.attempt, 'worker', who, 'fencing_token',
       o.fencing_token or '', 'reason', reason or '', 'at_ms', int(NOW))
   end
   add(RUNS .. o.id, '=', schedule_history)
@@ -79,6 +85,11 @@ local function awaits_approval(o)
   return o.approval == 'required' and not o.approved_by
 end
 
+-- Pending again after an attempt: it is between two of them.
+local function is_between_attempts(o)
+  return o.state == 'PENDING' and o.attempt ~= nil and o.attempt ~= '0'
+end
+
 local function append(fields, ...)
   for _, value in ipairs({ ... }) do
     fields[#fields + 1] = value
@@ -93,6 +104,7 @@ local function move(o, state, fields, event, reason)
     redis.call('PERSIST', OCCURRENCE .. o.member)
   end
   append(fields, 'version', int((tonumber(o.version or '') or 0) + 1))
+  local was_between = is_between_attempts(o)
   o.state = state
   for at = 1, #fields, 2 do
     o[fields[at]] = fields[at + 1]
@@ -103,6 +115,11 @@ local function move(o, state, fields, event, reason)
   end
   if from and from ~= to then
     redis.call('ZREM', from .. o.id, o.tick)
+  end
+  if is_between_attempts(o) then
+    redis.call('ZADD', RETRYING .. o.id, o.tick, o.tick)
+  elseif was_between then
+    redis.call('ZREM', RETRYING .. o.id, o.tick)
   end
   if state == 'HELD' or (state == 'PENDING' and awaits_approval(o)) then
     redis.call('ZADD', HOLDS, int(NOW), o.member)
@@ -178,9 +195,8 @@ local function is_busy(id, tick)
   if redis.call('EXISTS', ACTIVE .. id) == 1 then
     return true
   end
-  local oldest = redis.call('ZRANGE', PENDING .. id, 0, 0)[1]
+  local oldest = redis.call('ZRANGE', RETRYING .. id, 0, 0)[1]
   return oldest ~= nil and tonumber(oldest) < tonumber(tick)
-    and redis.call('HGET', OCCURRENCE .. member(id, oldest), 'attempt') ~= '0'
 end
 
 -- Why a PENDING occurrence may not start now: its reviewer has not approved it, an open hold of its schedule, or
