@@ -154,16 +154,84 @@ def test_a_resolution_can_run_the_latest_missed_tick(cli: Cli, bench: Bench) -> 
     bench.sweep()
     assert cli.json("occurrence", "x", str(told["catch_up_tick_ms"]))["state"] == "PENDING"
     again = cli.text(*resolve(occurrence, "committed", "--catch-up", "latest"))
-    assert "no tick was missed" in again
+    assert "no tick of its present timing was missed" in again
 
 
 def test_a_catch_up_of_a_paused_schedule_says_what_was_done_and_what_was_not(cli: Cli, bench: Bench) -> None:
     occurrence = held(bench)
     bench.store.schedules.pause("x", "why")
-    said = cli.refusal(*resolve(occurrence, "committed", "--catch-up", "latest"))
-    assert said.startswith(f"{occurrence} is resolved, but nothing is caught up: ")
-    assert "resume it with --catch-up latest" in said
-    assert bench.record(occurrence).state == "SUCCEEDED"
+    told = cli.json(*resolve(occurrence, "committed", "--catch-up", "latest"))
+    assert (told["state"], told["catch_up_tick_ms"]) == ("SUCCEEDED", None)
+    assert told["catch_up"].startswith("nothing is caught up: ")
+    assert "resume it with --catch-up latest" in told["catch_up"]
+
+
+def test_a_catch_up_of_a_deleted_schedule_says_so(cli: Cli, bench: Bench) -> None:
+    occurrence = held(bench)
+    bench.store.schedules.delete("x")
+    told = cli.json(*resolve(occurrence, "abandoned", "--catch-up", "latest"))
+    assert told["catch_up"] == "nothing is caught up: no schedule 'x'"
+
+
+def test_a_hold_says_what_ended_its_attempt(cli: Cli, bench: Bench) -> None:
+    bench.add(schedule_id="x", spec="@every:60000")
+    occurrence = bench.due("x")
+    bench.store.attempts.relinquish(bench.running(occurrence), "timeout")
+    assert cli.json("holds")["holds"][0]["cause"] == "timeout"
+    assert "its time-out ended the work" in cli.text("holds")
+    assert "its time-out ended the work" in cli.text("occurrence", str(occurrence))
+    assert "also:" not in cli.text("holds")
+
+
+def test_what_is_over_is_told_as_what_was_decided_last(cli: Cli, bench: Bench) -> None:
+    occurrence = held(bench)
+    cli.json(*resolve(occurrence, "committed"))
+    said = " ".join(cli.text("occurrence", str(occurrence)).split())
+    assert "last decision HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN why as of 2026-01-01T00:01:06Z: x@" in said
+    bench.add(schedule_id="y", spec="@every:60000")
+    gone = bench.due("y")
+    bench.store.schedules.delete("y")
+    assert "none was made" in cli.text("occurrence", str(gone))
+
+
+def test_the_next_tick_of_a_quarantined_schedule_says_that_it_will_be_skipped(cli: Cli, bench: Bench) -> None:
+    held(bench)
+    next_ms = bench.store.schedules.get("x").next_run_ms
+    assert "still quarantined by 1 open hold" in cli.json("occurrence", "x", str(next_ms))["explanation"]
+
+
+def test_holds_and_approvals_are_listed_apart_or_together(cli: Cli, bench: Bench) -> None:
+    bench.add(schedule_id="y", spec="@every:60000", approval="required", missed_run_policy="backfill", backfill_limit=3)
+    waiting = [str(bench.due("y")) for _ in range(3)]
+    occurrence = held(bench)
+
+    def named(*words: str) -> list[str]:
+        return [f"{each['schedule_id']}@{each['tick_ms']}" for each in cli.json("holds", *words)["holds"]]
+
+    assert named()[:4] == [str(occurrence), *waiting]
+    assert named("--kind", "hold") == [str(occurrence)]
+    assert named("--kind", "approval")[:3] == waiting
+    first = cli.json("holds", "--limit", "2")
+    rest = cli.json("holds", "--limit", "2", "--cursor", first["next_cursor"])
+    assert [f"{h['schedule_id']}@{h['tick_ms']}" for h in first["holds"] + rest["holds"]] == [str(occurrence), *waiting]
+    assert cli.json("fleet")["holds"] == 1
+    assert cli.json("fleet")["approvals"] >= 3
+    assert "to approve" in cli.text("fleet")
+
+
+def test_a_file_that_changes_the_model_must_state_what_depends_on_it(cli: Cli, bench: Bench, tmp_path: Path) -> None:
+    bench.add(schedule_id="x", spec="@every:60000")
+    table = '[[schedule]]\nschedule_id = "x"\ntask = "docs.refresh"\nreview_owner = "ann"\nspec = "0 9 * * *"\n'
+    file = tmp_path / "all.toml"
+    file.write_text(table + 'missed_run_policy = "run_once"\n')
+    for words in (["--dry-run"], []):
+        said = cli.refusal("schedule", "sync", str(file), *words)
+        assert said.startswith("schedule 'x': jitter_window_ms: must be stated again")
+        assert "lease_ttl_ms, retry_budget, backoff" in said
+    more = "jitter_window_ms = 0\nlease_ttl_ms = 30000\nretry_budget = 3\nbackoff = {base_ms = 1000}\n"
+    file.write_text(table + 'missed_run_policy = "run_once"\n' + more)
+    cli.json("schedule", "sync", str(file))
+    assert bench.store.schedules.get("x").definition.spec == "0 9 * * *"
 
 
 def test_extra_attempts_with_another_outcome_are_refused(cli: Cli, bench: Bench) -> None:

@@ -91,10 +91,13 @@ def test_a_state_left_out_of_the_file_stays(cli: Cli, file: Path) -> None:
     assert cli.json("schedule", "sync", str(file))["unchanged"] == 2
 
 
-def test_a_file_may_change_the_model_since_it_states_everything(cli: Cli, file: Path) -> None:
+def test_a_file_may_change_the_model_where_it_states_what_depends_on_it(cli: Cli, file: Path) -> None:
     cli.json("schedule", "sync", str(file))
-    file.write_text(TWO.replace("@every:60000", "0 7 * * *").replace("0 9 * * *", "@every:60000"), "utf-8")
+    stated = "\njitter_window_ms = 0\nlease_ttl_ms = 9000\nretry_budget = 2\nbackoff = {base_ms = 10}\nspec ="
+    turned = TWO.replace("@every:60000", "0 7 * * *").replace("0 9 * * *", "@every:60000")
+    file.write_text(turned.replace("\nspec =", stated), "utf-8")
     assert cli.json("schedule", "sync", str(file))["updated"] == 2
+    assert cli.json("schedule", "show", "a")["retry_budget"] == 2
 
 
 def test_only_prune_deletes_what_the_file_does_not_name(cli: Cli, file: Path) -> None:

@@ -217,6 +217,7 @@ def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, ou
         "tick_ms": lived_in.tick_ms,
         "state": state,
         "catch_up_tick_ms": None,
+        "catch_up": None,
         "replayed": False,
     }
     assert cli.json(*resolve(lived_in, outcome))["replayed"]

@@ -160,9 +160,11 @@ def valkey_bench(valkey: Backend) -> Iterator[Bench]:
 def checked(bench: Bench) -> Iterator[Bench]:
     """The bench; whatever a test does with it, every decision it leaves follows from its recorded evidence."""
     yield bench
+    if bench.doctored:
+        return
     for key in bench.backend.client.scan_iter(bench.store.keys.occurrence(Occurrence("*", 0)).removesuffix("0") + "*"):
         record = bench.store.attempts.find(Occurrence.parse(key.rpartition(":")[2]))
-        if record is not None and not bench.doctored:
+        if record is not None:
             assert [(d.decision, d.again().decision) for d in record.decisions] == [
                 (d.decision, d.decision) for d in record.decisions
             ], record

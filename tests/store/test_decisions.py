@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from duly.common.contract import Decision, decide, read_case, write_case
+from duly.common.errors import Refused
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
 from duly.common.records.evidence import RecordedDecision
@@ -123,7 +124,7 @@ def test_a_renewal_between_reading_and_beginning_is_no_change(fake_bench: Bench)
 
 
 def test_a_tick_that_became_stale_under_its_lease_gives_way(fake_bench: Bench) -> None:
-    fake_bench.add(spec="@every:1000")
+    fake_bench.add(spec="@every:1000", lease_ttl_ms=5_000)
     occurrence = fake_bench.due()
     lease = fake_bench.lease(occurrence)
     fake_bench.pass_time(1_000)
@@ -215,7 +216,7 @@ def test_two_owners_after_a_failover_are_held_with_both_claims_and_both_results(
         assert bench.store.attempts.complete(first, "first") is Ending.LATE
     record = bench.record(occurrence)
     assert (record.state, record.hold_reason) == ("HELD", "HOLD_CONCURRENT_LEASE_CLAIM")
-    assert record.claims == {first.token: "w@1"}
+    assert record.claims == {first.token: "w@1", second.token: "w@2"}
     claims = write_case(record.decisions[-1].case)["observed"]["lease_claims"]
     assert {claim["lease_owner"] for claim in claims} == {"w@1", "w@2"}
     assert bench.store.attempts.begin(second, Effects.UNSAFE, seen).word is Carried.LOST
@@ -471,3 +472,17 @@ def test_a_hold_remembers_what_ended_its_attempt(bench: Bench, reason: str, caus
     bench.store.attempts.relinquish(bench.running(occurrence), reason)
     assert bench.record(occurrence).cause == cause
     assert bench.record(occurrence).decisions[-1].again().holds == (Decision.HOLD_PRIOR_OUTCOME_UNKNOWN,)
+
+
+def test_a_claim_that_is_over_keeps_no_tick_from_giving_way(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:10000", lease_ttl_ms=1_000)
+    occurrence = fake_bench.due()
+    first = fake_bench.running(occurrence)
+    forget_the_lease(fake_bench.store, occurrence)
+    assert not fake_bench.store.attempts.renew(first)
+    with pytest.raises(Refused, match="is claimed by an owner whose lease lasts until"):
+        fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen")
+    fake_bench.pass_time(1_001)
+    fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen")
+    fake_bench.due_again()
+    assert fake_bench.record(occurrence).state == "COALESCED"

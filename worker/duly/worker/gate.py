@@ -19,7 +19,8 @@ def judge(evidence: Evidence, effects: Effects, probed: str | None = None) -> Ju
 
     An unknown outcome is settled by what the task declares of its effect, or by its probe, and by nothing else.
     """
-    reconciled = _settled(effects, probed) if evidence.outcome_unknown else Reconciled.BY_NOTHING
+    unknown = evidence.outcome_unknown and not evidence.late_results
+    reconciled = _settled(effects, probed) if unknown else Reconciled.BY_NOTHING
     return Judgement(decide(evidence.case(reconciled)).decision, evidence, reconciled)
 
 

@@ -132,6 +132,9 @@ def _ahead(record: ScheduleRecord, tick_ms: int, now_ms: int) -> str:
         return f"not due: the schedule is paused ({record.note})"
     if tick_ms <= now_ms:
         return "due, and not yet swept: is a worker or 'duly scheduler' running? (duly fleet)"
+    if record.state is ScheduleState.QUARANTINED:
+        holds = count(record.held, "open hold")
+        return f"due {relative(tick_ms, now_ms)}; skipped if its schedule is then still quarantined by {holds}"
     if tick_ms == record.next_run_ms:
         return f"the next run of the schedule, due {relative(tick_ms, now_ms)}"
     return f"a tick of the schedule, due {relative(tick_ms, now_ms)}, after the next run"

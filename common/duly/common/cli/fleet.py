@@ -36,6 +36,7 @@ def _draw(snapshot: Mapping[str, Any]) -> RenderableType:
             ("lag", f"{duration(snapshot['lag_ms'])} behind" if snapshot["lag_ms"] else "none"),
             ("schedules", snapshot["schedules"]),
             ("holds", f"{count(snapshot['holds'], 'hold')}: duly holds" if snapshot["holds"] else "none"),
+            ("approvals", f"{count(snapshot['approvals'], 'run')} to approve" if snapshot["approvals"] else None),
             ("now", snapshot["now"]),
         ]
     )

@@ -61,7 +61,7 @@ def resolve(
         state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts, seen=seen)
     except Refused as refused:
         raise _explained(app.store, occurrence, refused) from refused
-    caught_up = _catch_up(app.store, occurrence) if catch_up == "latest" else None
+    caught_up, said = _catch_up(app.store, occurrence) if catch_up == "latest" else (None, None)
     app.show(
         {
             "schedule_id": occurrence.schedule_id,
@@ -69,13 +69,14 @@ def resolve(
             "state": state.value,
             "replayed": again,
             "catch_up_tick_ms": caught_up,
+            "catch_up": said,
         },
         lambda: output.facts(
             [
                 ("resolved", str(occurrence)),
                 ("state", state.value),
                 ("note", "this resolution was recorded before" if again else None),
-                ("catch-up", _caught_up(occurrence, caught_up) if catch_up == "latest" else None),
+                ("catch-up", said),
             ]
         ),
     )
@@ -108,19 +109,15 @@ def approve(app: App, schedule_id: str, tick: str | None, by: str) -> None:
     )
 
 
-def _catch_up(store: Store, occurrence: Occurrence) -> int | None:
-    """Release the latest missed tick; the hold is resolved by then, and a refusal says so."""
+def _catch_up(store: Store, occurrence: Occurrence) -> tuple[int | None, str]:
+    """Release the latest missed tick, and say what came of it. The hold is resolved by then, whatever comes of it."""
     try:
-        return store.schedules.release(occurrence.schedule_id)
-    except Refused as refused:
-        message = f"{occurrence} is resolved, but nothing is caught up: {refused}"
-        raise Refused(message, code=refused.code) from refused
-    except ScheduleNotFound:
-        return None
-
-
-def _caught_up(occurrence: Occurrence, tick_ms: int | None) -> str:
-    return "no tick was missed" if tick_ms is None else str(Occurrence(occurrence.schedule_id, tick_ms))
+        tick_ms = store.schedules.release(occurrence.schedule_id)
+    except (Refused, ScheduleNotFound) as error:
+        return None, f"nothing is caught up: {error}"
+    if tick_ms is None:
+        return None, "no tick of its present timing was missed"
+    return tick_ms, f"{Occurrence(occurrence.schedule_id, tick_ms)} is run too"
 
 
 def _explained(store: Store, occurrence: Occurrence, refused: Refused) -> Refused:

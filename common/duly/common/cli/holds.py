@@ -12,26 +12,32 @@ from rich.console import RenderableType
 from duly.common.cli import cursors, output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import DEFAULT_LIMIT, paged, shared
-from duly.common.cli.words import hold_reason
+from duly.common.cli.words import cause, hold_reason
 from duly.common.records.occurrence import OccurrenceRecord
+from duly.common.store.holds import Waiting
 
 
 @click.command()
+@click.option(
+    "--kind", type=click.Choice([each.value for each in Waiting]), help="Only holds, or only runs to approve."
+)
 @paged(DEFAULT_LIMIT)
 @shared
 @pass_app
-def holds(app: App, limit: int, cursor: str | None) -> None:
-    """What waits for a reviewer, the longest waiting first: holds, and runs to be approved."""
+def holds(app: App, kind: str | None, limit: int, cursor: str | None) -> None:
+    """What waits for a reviewer: holds, then runs to be approved; the longest waiting first."""
     offset = cursors.decode(cursor, cursors.OFFSET)
-    page, after = app.store.holds.page(limit, int(offset or 0))
+    page, after = app.store.holds.page(limit, int(offset or 0), Waiting(kind) if kind else None)
     next_cursor = cursors.encode(after)
     app.show(
         {"holds": [_told(held) for held in page], "next_cursor": next_cursor},
-        lambda: _draw(page, next_cursor, app.now_ms()),
+        lambda: _draw(
+            page, output.more(next_cursor, "duly", "holds", *(["--kind", kind] if kind else [])), app.now_ms()
+        ),
     )
 
 
-def _draw(page: Sequence[OccurrenceRecord], next_cursor: str | None, now_ms: int) -> RenderableType:
+def _draw(page: Sequence[OccurrenceRecord], more: RenderableType | None, now_ms: int) -> RenderableType:
     if not page:
         return output.cell("nothing is held, and no run waits to be approved")
     parts: list[RenderableType] = []
@@ -42,6 +48,7 @@ def _draw(page: Sequence[OccurrenceRecord], next_cursor: str | None, now_ms: int
                 ("tick", output.instant(held.occurrence.tick_ms, now_ms)),
                 ("decision", held.hold_reason),
                 ("why", _why(held)),
+                ("cause", cause(held.cause) if held.hold_reason else None),
                 ("since", output.instant(held.held_ms or held.enqueued_ms, now_ms)),
                 ("attempts", f"{held.attempt} of {held.retry_budget}"),
                 ("reviewer", held.review_owner or "(nobody is named)"),
@@ -50,7 +57,7 @@ def _draw(page: Sequence[OccurrenceRecord], next_cursor: str | None, now_ms: int
         parts += [described, what_to_do(held), ""]
     explained = "OUTCOME: no-committed-result (try again), committed (it is done), abandoned (give up)"
     any_held = any(not held.awaits_approval for held in page)
-    return output.stack(*parts, output.cell(explained) if any_held else None, output.more(next_cursor, "duly", "holds"))
+    return output.stack(*parts, output.cell(explained) if any_held else None, more)
 
 
 def what_to_do(record: OccurrenceRecord) -> RenderableType:

@@ -17,6 +17,7 @@ from duly.common.cli.holds import what_to_do
 from duly.common.cli.options import read_occurrence, shared
 from duly.common.cli.text import count
 from duly.common.cli.trail import RunLines
+from duly.common.cli.words import cause
 from duly.common.contract import Case, Verdict, decide, write_case
 from duly.common.errors import ScheduleNotFound
 from duly.common.identity import Occurrence
@@ -53,14 +54,18 @@ class Judged:
     verdict: Verdict | None
     """None while nothing has been decided; the case is then the evidence as it stands now."""
     title: str
+    over: bool = False
+    """The occurrence has gone on since, or is over."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"decision": None if self.verdict is None else self.verdict.to_dict(), **write_case(self.case)}
 
     def facts(self) -> list[tuple[str, object]]:
         if self.verdict is None:
-            return [("decision", "none yet: a worker decides when it has the lease")]
-        return [("decision", decision_cell(self.verdict)), ("why", self.verdict.explanation)]
+            return [("decision", "none was made" if self.over else "none yet: a worker decides when it has the lease")]
+        at = f"as of {to_rfc3339(self.case.now_ms)}: " if self.over and isinstance(self.case.now_ms, int) else ""
+        name = "last decision" if self.over else "decision"
+        return [(name, decision_cell(self.verdict)), ("why", f"{at}{self.verdict.explanation}")]
 
 
 def _show_record(app: App, record: OccurrenceRecord, timeline: Sequence[RunEvent]) -> None:
@@ -83,12 +88,12 @@ def _show_record(app: App, record: OccurrenceRecord, timeline: Sequence[RunEvent
 def _judged(store: Store, record: OccurrenceRecord) -> Judged:
     if not record.decisions:
         now = store.attempts.evidence(record.occurrence)
-        return Judged(now.case(), None, "EVIDENCE as it stands now")
+        return Judged(now.case(), None, "EVIDENCE as it stands now", record.state.terminal)
     last = record.decisions[-1]
     verdict = last.again()
     of = f"decision {last.number} of {len(record.decisions)}" if last.number > 1 else "the decision"
     marked = "; ! marks what blocks" if verdict.blocking_fields else ""
-    return Judged(last.case, verdict, f"EVIDENCE of {of}{marked}")
+    return Judged(last.case, verdict, f"EVIDENCE of {of}{marked}", record.state is not OccurrenceState.HELD)
 
 
 def _show_absence(app: App, asked: Occurrence, absence: Absence, timeline: Sequence[RunEvent]) -> None:
@@ -178,6 +183,7 @@ def _facts(record: OccurrenceRecord) -> list[tuple[str, object]]:
         ("approved by", record.approved_by),
         ("fencing token", record.fencing_token),
         ("last error", record.last_error),
+        ("cause", cause(record.cause)),
         ("result", record.result_ref),
         ("late results", ", ".join(f"token {token}: {ref}" for token, ref in record.late_results.items())),
         ("other claims", ", ".join(record.claims.values())),

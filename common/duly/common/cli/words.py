@@ -30,6 +30,14 @@ ENDS = {
     "probe": "the probe found the effect of an earlier attempt",
     "resolved": "a reviewer resolved its hold",
 }
+CAUSES = {
+    "timeout": "its time-out ended the work",
+    "worker_died": "the process that ran it died",
+    "lease_expired": "its worker was not heard of again, and its lease ran out",
+    "definition_forgotten": "its definition was edited away after it had seemed to be over",
+    "worker_stopping": "its worker had to stop",
+    "evidence_unsettled": "what is known of it changed faster than it could be decided on",
+}
 AUDIT = {
     "accepted": "enqueued",
     "replayed": "enqueued before; found again after a crash or a change of duty",
@@ -86,6 +94,11 @@ _STATES = {
 def hold_reason(code: str | None) -> str:
     """Why an occurrence is held."""
     return HOLDS.get(code or "", code or "unknown")
+
+
+def cause(code: str | None) -> str | None:
+    """What ended an attempt without an outcome; None when nothing is known to have."""
+    return CAUSES.get(code or "", code)
 
 
 def audit_reason(reason: str) -> str:

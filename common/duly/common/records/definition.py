@@ -67,7 +67,7 @@ Instant = Annotated[str, AfterValidator(_instant)]
 class Backoff(BaseModel):
     """Wait before attempt n+1: ``base_ms * factor ** (n - 1)``, at most ``max_ms``.
 
-    The store computes it, with the failure, in `lua/lib/record.lua`.
+    The store computes it, with the failure, in `lua/lib/outcome.lua`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -13,8 +13,11 @@ from enum import StrEnum
 from typing import Any, TypedDict
 
 from duly.common.contract import UNREADABLE, BackoffState, Case, Claim, Decision, Unreadable, Verdict, decide
-from duly.common.identity import Occurrence, canonical_json, idempotency_key
+from duly.common.identity import LAST_TICK_MS, Occurrence, canonical_json, idempotency_key
 from duly.common.records.definition import MissedRunPolicy, ScheduleDefinition
+
+MOST_DECISIONS = 10_000
+"""More than any occurrence can have: what claims more was not written by the store."""
 
 
 class Reconciled(StrEnum):
@@ -119,11 +122,18 @@ class Evidence:
         """Whether nothing is known of an earlier attempt's effect."""
         return self.fields.get("prior_outcome") == "UNKNOWN"
 
+    @property
+    def late_results(self) -> bool:
+        """Whether an owner who could not prove its lease has reported a result, and no reviewer has seen it."""
+        return "late_results" in self.fields
+
     def case(self, reconciled: Reconciled = Reconciled.BY_NOTHING) -> Case:
         """The case that the contract decides. ``reconciled`` settles an unknown outcome as NO_COMMITTED_RESULT."""
         model = _model(self.fields.get("model"))
         prior = self._text("prior_outcome")
-        if prior == "UNKNOWN" and reconciled is not Reconciled.BY_NOTHING:
+        if self.late_results:  # whatever a task declares or its probe says of effects
+            prior = "UNKNOWN"
+        elif prior == "UNKNOWN" and reconciled is not Reconciled.BY_NOTHING:
             prior = "NO_COMMITTED_RESULT"
         return Case(
             job_id=self.occurrence.schedule_id,
@@ -158,8 +168,8 @@ class Evidence:
 
     def _number(self, name: str) -> int | Unreadable:
         value = self.fields.get(name)
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
-            return int(value)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 15:
+            return int(value) if int(value) <= LAST_TICK_MS else UNREADABLE
         return UNREADABLE
 
     def _optional(self, name: str) -> int | Unreadable | None:
@@ -177,7 +187,7 @@ class Evidence:
         flat = self.fields.get("claims") or []
         try:
             rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-            claims = tuple(Claim(token, owner, int(ends)) for token, owner, ends in rows)
+            claims = tuple(Claim(str(token), str(owner), int(ends)) for token, owner, ends in rows)
         except (TypeError, ValueError):
             return UNREADABLE
         # A lease of nobody that is known may be anybody's.
@@ -204,7 +214,7 @@ class RecordedDecision:
 
 def decisions_of(occurrence: Occurrence, fields: Mapping[str, str]) -> tuple[RecordedDecision, ...]:
     """All decisions in an occurrence's hash, the oldest first; one that cannot be read has no evidence."""
-    made = int(fields["decisions"]) if fields.get("decisions", "").isdigit() else 0
+    made = min(int(fields["decisions"][:9]), MOST_DECISIONS) if fields.get("decisions", "").isdecimal() else 0
     return tuple(_decision(occurrence, number, fields.get(f"decision:{number}", "")) for number in range(1, made + 1))
 
 
@@ -214,7 +224,7 @@ def _decision(occurrence: Occurrence, number: int, text: str) -> RecordedDecisio
         kept = json.loads(text)
         evidence = replace(nothing, text=canonical_json(kept["evidence"]), fields=dict(kept["evidence"]))
         return RecordedDecision(number, str(kept["decision"]), evidence)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return RecordedDecision(number, "", nothing)
 
 
@@ -225,7 +235,7 @@ def _reconciled(word: object) -> Reconciled:
 def _model(text: object) -> Mapping[str, Any]:
     try:
         model = json.loads(text) if isinstance(text, str) else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return model if isinstance(model, dict) else {}
 

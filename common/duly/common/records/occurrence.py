@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from duly.common.errors import InvalidField
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
 from duly.common.records.evidence import RecordedDecision, decisions_of
@@ -107,8 +108,14 @@ class OccurrenceRecord:
 
     @classmethod
     def from_hash(cls, occurrence: Occurrence, fields: Mapping[str, str]) -> OccurrenceRecord:
-        """Read the store's hash; raises KeyError or ValueError when it is not one that the scripts wrote."""
+        """Read the store's hash; raises InvalidField when it is not one that the scripts wrote."""
+        try:
+            return cls._read(occurrence, fields)
+        except (KeyError, ValueError, TypeError) as error:
+            raise InvalidField(str(occurrence), "is stored in a form that cannot be used") from error
 
+    @classmethod
+    def _read(cls, occurrence: Occurrence, fields: Mapping[str, str]) -> OccurrenceRecord:
         def number(name: str) -> int | None:
             return int(fields[name]) if fields.get(name) else None
 

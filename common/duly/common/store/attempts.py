@@ -43,7 +43,7 @@ class Ending(StrEnum):
     HELD = "held"
     RELEASED = "released"
     LATE = "late"
-    """The lease could not be proven: the report was kept as evidence and changed nothing."""
+    """The lease could not be proven: the report was kept as evidence, and is never a success."""
     LOST = "lost"
     MISSING = "missing"
 
@@ -232,7 +232,14 @@ class AttemptStore:
 
     def relinquish(self, lease: Lease, reason: str) -> Ending:
         """Give the occurrence up without an outcome: RELEASED before `begin`, RETRY or HELD after it."""
-        return self._end("relinquish", lease.occurrence, token=lease.token, reason=reason)
+        return self._end(
+            "relinquish",
+            lease.occurrence,
+            token=lease.token,
+            reason=reason,
+            owner=lease.owner,
+            expires_ms=lease.expires_ms,
+        )
 
     def report_death(self, schedule_id: str, owner: str, reason: str) -> Ending:
         """The same for an owner whose process the caller has seen end; LOST when it owned nothing."""

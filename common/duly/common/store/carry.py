@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from duly.common.errors import InvalidField
 from duly.common.identity import canonical_json
 from duly.common.records.definition import ScheduleDefinition
 
@@ -40,7 +41,12 @@ def dump(carried: Sequence[CarriedTicks]) -> str:
 
 
 def load(text: str) -> list[CarriedTicks]:
-    """Read what `dump` wrote."""
+    """Read what `dump` wrote; raises InvalidField when it is anything else."""
     if not text:
         return []
-    return [CarriedTicks(ScheduleDefinition.from_json(definition), *where) for definition, *where in json.loads(text)]
+    try:
+        return [
+            CarriedTicks(ScheduleDefinition.from_json(definition), *where) for definition, *where in json.loads(text)
+        ]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidField("carry", "is stored in a form that cannot be used") from error

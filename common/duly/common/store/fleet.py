@@ -47,8 +47,9 @@ class FleetStore:
             pipe.smembers(RQ_QUEUES)
             pipe.zcard(keys.schedules)
             pipe.zcard(keys.holds)
+            pipe.zcard(keys.approvals)
             pipe.zrange(keys.due, 0, 0, withscores=True)
-            time, duty, duty_left, workers, queues, schedules, holds, head = pipe.execute()
+            time, duty, duty_left, workers, queues, schedules, holds, approvals, head = pipe.execute()
         now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
         return {
             "now": to_rfc3339(now_ms),
@@ -57,6 +58,7 @@ class FleetStore:
             "queues": self._queues(queues),
             "schedules": schedules,
             "holds": holds,
+            "approvals": approvals,
             "lag_ms": max(0, now_ms - int(head[0][1])) if head else 0,
         }
 

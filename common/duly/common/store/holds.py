@@ -3,15 +3,19 @@ that happen only when they are approved."""
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 
 from duly.common.errors import InvalidField, OccurrenceNotFound, Refused
 from duly.common.identity import Occurrence, check_schedule_id
+from duly.common.instant import to_rfc3339
 from duly.common.records.line import check_line
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 from duly.common.store.scripts import Scripts
+
+log = logging.getLogger(__name__)
 
 MAX_EVIDENCE = 500
 
@@ -27,6 +31,13 @@ class Resolution(StrEnum):
     """The occurrence ends here, whatever happened."""
 
 
+class Waiting(StrEnum):
+    """What a reviewer is waited for."""
+
+    HOLD = "hold"
+    APPROVAL = "approval"
+
+
 class HoldStore:
     """Holds of one fleet."""
 
@@ -35,20 +46,36 @@ class HoldStore:
         self._keys = keys
         self._scripts = scripts
 
-    def page(self, limit: int, offset: int = 0) -> tuple[list[OccurrenceRecord], int | None]:
-        """What waits for a reviewer, the longest waiting first, and the offset of the next page (None at the end)."""
-        with translated():
-            names = self._client.zrange(self._keys.holds, offset, offset + limit)
+    def page(
+        self, limit: int, offset: int = 0, kind: Waiting | None = None
+    ) -> tuple[list[OccurrenceRecord], int | None]:
+        """What waits for a reviewer, holds before approvals and the longest waiting first, or one kind of it.
+
+        The second value is the offset of the next page, None at the end.
+        """
+        names = self._names(limit + 1, offset, list(Waiting) if kind is None else [kind])
         more = len(names) > limit
         occurrences = [Occurrence.parse(name) for name in names[:limit]]
         with translated(), self._client.pipeline(transaction=False) as pipe:
             for occurrence in occurrences:
                 pipe.hgetall(self._keys.occurrence(occurrence))
             rows = pipe.execute()
-        records = [OccurrenceRecord.from_hash(o, row) for o, row in zip(occurrences, rows, strict=True) if row]
+        records = [found for o, row in zip(occurrences, rows, strict=True) if row and (found := _usable(o, row))]
         return [record for record in records if record.waits_because], offset + limit if more else None
 
+    def _names(self, most: int, offset: int, kinds: list[Waiting]) -> list[str]:
+        names = list[str]()
+        for kind in kinds:
+            key = self._keys.holds if kind is Waiting.HOLD else self._keys.approvals
+            with translated():
+                total = int(self._client.zcard(key))
+                if offset < total and len(names) < most:
+                    names += self._client.zrange(key, offset, offset + most - len(names) - 1)
+            offset = max(0, offset - total)
+        return names
+
     def count(self) -> int:
+        """How many occurrences are held."""
         with translated():
             return int(self._client.zcard(self._keys.holds))
 
@@ -117,6 +144,12 @@ class HoldStore:
                 f"{occurrence} changed since you looked at it (version {seen}, now {reply[1]}); look again",
                 code="hold_changed",
             )
+        if word == "claimed":
+            raise Refused(
+                f"{occurrence} is claimed by an owner whose lease lasts until {to_rfc3339(int(reply[1]))}; "
+                "another attempt is safe only after that",
+                code="lease_claimed",
+            )
         if word == "spent":
             raise Refused(
                 f"{occurrence} was held again after this very resolution; look again, and give what you found now",
@@ -135,3 +168,12 @@ class HoldStore:
     def _version(self, occurrence: Occurrence) -> int:
         with translated():
             return int(self._client.hget(self._keys.occurrence(occurrence), "version") or 0)
+
+
+def _usable(occurrence: Occurrence, fields: dict[str, str]) -> OccurrenceRecord | None:
+    """The record; one that cannot be used is named in the log and hides none of the others."""
+    try:
+        return OccurrenceRecord.from_hash(occurrence, fields)
+    except InvalidField as error:
+        log.warning("%s", error, extra={"action": "unusable_record"})
+        return None

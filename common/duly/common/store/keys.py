@@ -40,6 +40,7 @@ LIFETIMES: dict[str, Lifetime] = {
     "due": Lifetime.PERMANENT,
     "watch": Lifetime.PERMANENT,
     "holds": Lifetime.PERMANENT,
+    "approvals": Lifetime.PERMANENT,
     "fence": Lifetime.PERMANENT,
     "workers": Lifetime.PERMANENT,
     "runs": Lifetime.CAPPED,
@@ -86,6 +87,11 @@ class Keys:
     def holds(self) -> str:
         """Sorted set of held occurrences by the instant they were held."""
         return f"{self.prefix}:holds"
+
+    @property
+    def approvals(self) -> str:
+        """Sorted set of the runs that wait for their reviewer's approval, by the instant they began to."""
+        return f"{self.prefix}:approvals"
 
     @property
     def fence(self) -> str:
@@ -189,6 +195,7 @@ class Keys:
             "DUE": self.due,
             "WATCH": self.watch,
             "HOLDS": self.holds,
+            "APPROVALS": self.approvals,
             "FENCE": self.fence,
             "DUTY": self.duty,
             "DUTY_HOLDER": self.duty_holder,

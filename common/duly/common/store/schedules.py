@@ -173,7 +173,8 @@ class ScheduleStore(ScheduleReader):
             record = self._at_revision(schedule_id, revision)
             tick_ms = _missed(record, self.now_ms())
             carried = carry.load(record.carry)
-            if tick_ms is not None:
+            asked = bool(carried) and carried[-1].asked_for and carried[-1].until_ms == tick_ms
+            if tick_ms is not None and not asked:
                 ahead = carry.CarriedTicks(record.definition, record.definition_revision, tick_ms, tick_ms, True)
                 carried.append(ahead)
             return self._call(

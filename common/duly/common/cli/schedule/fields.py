@@ -78,7 +78,7 @@ _OPTIONS: list[Callable[[type[click.Option]], Callable[[Any], Any]]] = [
     _option(
         "--approval",
         type=click.Choice(["automatic", "required"]),
-        help="Runs start by themselves; 'required' is not in this version (default automatic).",
+        help="Whether each run waits for its reviewer: duly hold approve (default automatic).",
     ),
     _option("--start-at", type=text_or_none, metavar="T", help="No ticks before; RFC 3339."),
     _option("--end-at", type=text_or_none, metavar="T", help="No ticks after; RFC 3339."),

@@ -38,6 +38,8 @@ class Entry:
     state: str | None = None
     note: str = ""
     until_ms: int | None = None
+    stated: frozenset[str] = frozenset()
+    """The fields that the file names; the others have their defaults."""
 
 
 def read_file(path: str) -> list[Entry]:
@@ -114,15 +116,15 @@ def _entry(table: Mapping[str, Any]) -> Entry:
         if name in fields or not isinstance(text, str):
             raise InvalidField(f"{name}_json", f"must be a string, in place of {name}")
         fields[name] = read(f"{name}_json", text)
-    definition = define(fields)
+    definition, stated = define(fields), frozenset(fields)
     if state is not None and state not in _STATES:
         raise InvalidField("state", "must be active or paused; a quarantine follows from holds")
     if state == "paused":
-        return Entry(definition, state, _note(note), None if until is None else to_ms(until, "paused_until"))
+        return Entry(definition, state, _note(note), None if until is None else to_ms(until, "paused_until"), stated)
     for name, value in (("note", note), ("paused_until", until)):
         if value is not None:
             raise InvalidField(name, "goes with state = 'paused' only")
-    return Entry(definition, state)
+    return Entry(definition, state, stated=stated)
 
 
 def _note(value: object) -> str:

@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Any
 
 from duly.common.cli.schedule.drawing import changed_fields
-from duly.common.cli.schedule.schedule_file import Entry
-from duly.common.records.edit import MODEL_FIELDS
+from duly.common.cli.schedule.schedule_file import Entry, InvalidFile
+from duly.common.errors import InvalidField
+from duly.common.records.edit import MODEL_FIELDS, changed_definition
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import Store
 
@@ -59,7 +60,7 @@ def _at(entry: Entry, now_ms: int) -> Entry:
     """The entry at this instant: a pause that has ended is none."""
     if entry.until_ms is None or entry.until_ms > now_ms:
         return entry
-    return Entry(entry.definition)
+    return Entry(entry.definition, stated=entry.stated)
 
 
 def _step(entry: Entry, record: ScheduleRecord | None) -> Step:
@@ -67,6 +68,10 @@ def _step(entry: Entry, record: ScheduleRecord | None) -> Step:
     if record is None:
         return Step(schedule_id, Action.CREATE, entry=entry)
     changed = tuple(changed_fields(record.definition, entry.definition))
+    try:
+        changed_definition(record.definition, _changes(entry, record))
+    except InvalidField as error:  # before any step is taken
+        raise InvalidFile(f"schedule '{schedule_id}': {error}", error.field) from error
     if _must_pause(entry, record) or _must_resume(entry, record):
         changed += ("state",)
     return Step(schedule_id, Action.UPDATE if changed else Action.UNCHANGED, changed, entry, record)
@@ -113,7 +118,7 @@ def _changes(entry: Entry, record: ScheduleRecord) -> dict[str, Any]:
     old, new = record.definition, entry.definition
     changed = changed_fields(old, new)
     if changed and old.expression.schedule_type != new.expression.schedule_type:
-        # The file states every field, those that a change of the model asks for again among them.
-        changed = [*changed, *MODEL_FIELDS]
+        # What a change of the model asks for again must stand in the file; a default is no answer.
+        changed = [*(name for name in changed if name not in MODEL_FIELDS), *(entry.stated & set(MODEL_FIELDS))]
     values = new.model_dump(mode="json")
     return {name: values[name] for name in changed}

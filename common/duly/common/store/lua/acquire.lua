@@ -11,15 +11,23 @@ local function newest_pending(id)
   return redis.call('ZREVRANGE', PENDING .. id, 0, 0)[1] or ''
 end
 
-local function grant(o)
-  local s = redis.call('HMGET', SCHEDULE .. o.id, 'incarnation', 'definition_revision', 'definition')
-  local definition = s[3]
-  if s[1] ~= o.incarnation or s[2] ~= o.revision then
-    definition = redis.call('HGET', SUPERSEDED .. o.id, o.incarnation .. '.' .. o.revision)
+-- The definition it was enqueued with. One that was forgotten when the occurrence seemed to be over is as good as the
+-- schedule's present one, if that calls the same work.
+local function definition_of(o)
+  local s = redis.call('HMGET', SCHEDULE .. o.id, 'definition_revision', 'definition', 'terms')
+  if s[1] == o.revision then
+    return s[2]
   end
-  return {
-    'acquired', int(NOW), definition, cjson.encode(snapshot(o)), redis.call('HGETALL', OCCURRENCE .. o.member),
-  }
+  local kept = redis.call('HGET', SUPERSEDED .. o.id, o.incarnation .. '.' .. o.revision)
+  if kept then
+    return kept
+  end
+  return o.idempotency_key == o.member .. ':' .. cjson.decode(s[3]).digest and s[2] or nil
+end
+
+local function grant(o)
+  local read = cjson.encode(snapshot(o))
+  return { 'acquired', int(NOW), definition_of(o), read, redis.call('HGETALL', OCCURRENCE .. o.member) }
 end
 
 local o = load(schedule_id, tick_ms)
@@ -53,10 +61,10 @@ if redis.call('HGET', SCHEDULE .. o.id, 'incarnation') ~= o.incarnation then
   return { o.state == 'HELD' and 'held' or 'cancelled', 'schedule_deleted' }
 end
 if is_too_late(o) then
-  finish(o, 'CANCELLED', 'too_late', {})
-  return { 'cancelled', 'too_late' }
+  cancel(o, 'too_late')
+  return { o.state == 'HELD' and 'held' or 'cancelled', 'too_late' }
 end
-if o.attempt == '0' and o.kind == 'scheduled' and o.coalesces == '1' then
+if may_give_way(o) then
   local evidence = snapshot(o)
   if evidence.later_tick_ms then
     coalesce(o, evidence)
@@ -67,6 +75,10 @@ local reason = blocked(o)
 if reason then
   watch(o, reason == 'approval' and approval_look_ms(o) or next_look_ms(0))
   return { 'waiting', reason }
+end
+if not definition_of(o) then
+  hold(o, 'HOLD_SCHEDULE_IDENTITY_INCOMPLETE', { 'model', '', 'cause', 'definition_forgotten' })
+  return { 'held' }
 end
 local ttl_ms = tonumber(o.lease_ttl_ms or '')
 if not ttl_ms then

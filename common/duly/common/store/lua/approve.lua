@@ -18,7 +18,7 @@ if o.review_owner ~= by then
   return { 'not_reviewer', o.review_owner or '' }
 end
 o.acting = by
-redis.call('ZREM', HOLDS, o.member)
+redis.call('ZREM', APPROVALS, o.member)
 redis.call('HSET', OCCURRENCE .. o.member, 'approved_by', by, 'approved_ms', int(NOW))
 redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
 history(o, 'approved', by)

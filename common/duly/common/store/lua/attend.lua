@@ -40,8 +40,8 @@ if tonumber(attempt) ~= tonumber(o.attempt) + 1 then
   return { 'changed' }
 end
 if is_too_late(o) and awaits_approval(o) then
-  finish(o, 'CANCELLED', 'too_late', {})
-  return { 'gone' }
+  cancel(o, 'too_late')
+  return { o.state == 'HELD' and 'held' or 'gone' }
 end
 local looks = tonumber(o.looks or '') or 0
 local reason = blocked(o)

@@ -15,11 +15,10 @@ end
 if o.state ~= 'LEASED' or o.counted ~= '1' then
   return { 'lost' }
 end
-local seen, now = cjson.decode(evidence), snapshot(o)
-if not still(seen, now) then
-  return { 'changed', cjson.encode(now) }
+local seen, now = decided_from(o, evidence, reconciled)
+if not seen then
+  return { 'changed', now }
 end
-seen.reconciled = reconciled ~= '' and reconciled or nil
 local fields = { 'effects', effects, 'began_ms', int(NOW) }
 decided(o, fields, decision, seen)
 move(o, 'RUNNING', fields, 'began', decision)

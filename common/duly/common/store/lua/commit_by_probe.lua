@@ -11,9 +11,12 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
-local fields = { 'result_ref', result_ref, 'prior_outcome', 'COMMITTED' }
+local fields = {
+  'result_ref', result_ref, 'prior_outcome', 'COMMITTED', 'cause', 'the probe answered COMMITTED',
+  'late_results_seen', int(unseen_results(o) + (tonumber(o.late_results_seen or '') or 0)),
+}
 local evidence = with(snapshot(o), fields)
-evidence.state = 'SUCCEEDED'
+evidence.state, evidence.late_results = 'SUCCEEDED', nil -- which the probe's answer bears out
 decided(o, fields, 'ALREADY_COMMITTED', evidence)
 redis.call('DEL', LEASE .. o.member)
 finish(o, 'SUCCEEDED', 'probe', fields)

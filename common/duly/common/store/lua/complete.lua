@@ -22,7 +22,7 @@ if o.completed_by == token and o.state == 'HELD' then
   return { 'held' }
 end
 if o.state == 'RUNNING' and owns(o, token) then
-  if late_results(o) > (tonumber(o.late_results_seen or '') or 0) then -- one that no reviewer has seen
+  if unseen_results(o) > 0 then
     hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {
       late_result, result_ref, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o),
     })

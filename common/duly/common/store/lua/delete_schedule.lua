@@ -23,5 +23,11 @@ for _, tick in ipairs(redis.call('ZRANGE', PENDING .. schedule_id, 0, 99)) do
     cancel(o, 'schedule_deleted')
   end
 end
+for _, tick in ipairs(redis.call('ZRANGE', ACTIVE .. schedule_id, 0, 99)) do
+  local o = load(schedule_id, tick)
+  if o and o.state == 'RETRY_WAIT' then
+    cancel(o, 'schedule_deleted')
+  end
+end
 rouse(schedule_id, 100)
 return { 'deleted' }

@@ -67,7 +67,7 @@ end
 local function coalesce_older(s, tick)
   for _, older in ipairs(redis.call('ZRANGE', PENDING .. s.id, '-inf', '(' .. tick, 'BYSCORE', 'LIMIT', 0, 20)) do
     local o = load(s.id, older)
-    if o and o.attempt == '0' and o.kind == 'scheduled' and o.coalesces == '1' then
+    if o and may_give_way(o) then
       local evidence = snapshot(o)
       evidence.later_tick_ms = tick
       coalesce(o, evidence)
@@ -131,6 +131,7 @@ local function create_tick(s, t)
   local o = create(s.id, t.tick, 'scheduled', s.terms, {
     revision = s.definition_revision, incarnation = s.incarnation, job_id = t.job_id, jitter_ms = t.jitter_ms,
   })
+  s.last_tick = math.max(s.last_tick, tonumber(t.tick))
   keep_definition(s)
   return o
 end
@@ -170,7 +171,6 @@ local function enqueue(s, t)
     push_job(t.job_id, queue, t, shared[queue])
     lengths[queue] = lengths[queue] + 1
   end
-  s.last_tick = math.max(s.last_tick, tonumber(t.tick))
   if s.older_pending then
     coalesce_older(s, t.tick)
   end
@@ -254,7 +254,9 @@ local function apply(s)
   end
   if goes_back(s) then
     if tonumber(s.next_run) <= NOW then
-      hold_tick(s, { tick = s.next_run, job_id = '' }, 'HOLD_CHRONOLOGY_INVALID', { next_run_ms = s.new_next })
+      hold_tick(s, { tick = s.next_run, job_id = '' }, 'HOLD_CHRONOLOGY_INVALID', {
+        next_run_ms = int(math.min(tonumber(s.new_next), tonumber(s.next_run) - 1)),
+      })
     end
     stay_due(s, s.next_run)
     return { 'backwards' }

@@ -8,12 +8,16 @@ local o = load(schedule_id, tick_ms)
 if not o then
   return { 'missing' }
 end
-if o.lease_id == token and (o.state == 'RETRY_WAIT' or o.state == 'HELD') then
+if has_let_go(o, token) then
   return { o.state == 'HELD' and 'held' or 'retry' }
 end
 if not (o.state == 'RUNNING' and owns(o, token)) then
   history(o, 'late_failure', error)
   return { 'late' }
+end
+if unseen_results(o) > 0 then
+  hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', { 'last_error', error, 'prior_outcome', 'UNKNOWN', 'let_go', let_go(o) })
+  return { 'held' }
 end
 -- This attempt left no result; of an earlier one whose outcome is unknown that says nothing, unless a probe was asked.
 local known = o.prior_outcome ~= 'UNKNOWN' or o.effects == 'guarded'

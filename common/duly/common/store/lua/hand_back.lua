@@ -15,14 +15,12 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
-local seen, now = cjson.decode(evidence), snapshot(o)
-if not still(seen, now) then
-  return { 'changed', cjson.encode(now) }
+local seen, now = decided_from(o, evidence, reconciled)
+if not seen then
+  return { 'changed', now }
 end
-seen.reconciled = reconciled ~= '' and reconciled or nil
 if decision == 'COALESCED_STALE_TICK' then
   redis.call('DEL', LEASE .. o.member)
-  seen.claims = seen.claims or {}
   coalesce(o, seen)
   return { 'coalesced' }
 end

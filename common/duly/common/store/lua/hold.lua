@@ -11,10 +11,9 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
-local seen, now = cjson.decode(evidence), snapshot(o)
-if not still(seen, now) then
-  return { 'changed', cjson.encode(now) }
+local seen, now = decided_from(o, evidence, reconciled)
+if not seen then
+  return { 'changed', now }
 end
-seen.reconciled = reconciled ~= '' and reconciled or nil
 hold(o, decision, { 'let_go', let_go(o), 'cause', cause }, seen)
 return { 'held' }

@@ -1,8 +1,13 @@
 -- The owner gives the occurrence up without an outcome: handed back before `begin` (LEASED -> PENDING), or unknown
--- after it. The proof is the lease's token.
+-- after it. The proof is the lease's token. An owner whose lease the record has forgotten is a claim to it. Asked again
+-- with the same token: the same answer, as long as nobody else has it.
 -- include: outcome
--- ARGV: schedule_id tick_ms token reason
+-- ARGV: schedule_id tick_ms token reason owner expires_ms
 -- Replies: released | retry | held | lost | missing
+
+local function stands(o)
+  return { o.state == 'HELD' and 'held' or o.state == 'RETRY_WAIT' and 'retry' or 'released' }
+end
 
 local o = load(schedule_id, tick_ms)
 if not o then
@@ -10,11 +15,14 @@ if not o then
 end
 local open = o.state == 'LEASED' or o.state == 'RUNNING'
 local lease = redis.call('GET', LEASE .. o.member)
-if not open or o.lease_id ~= token or (lease and lease ~= token) then
-  return { 'lost' }
+if open and o.lease_id == token and (not lease or lease == token) then
+  lose(o, reason)
+  return stands(o)
 end
-lose(o, reason)
-if o.state == 'PENDING' then
-  return { 'released' }
+if o.lease_id == token and has_let_go(o, token) and not open and not TERMINAL[o.state] then
+  return stands(o)
 end
-return { o.state == 'HELD' and 'held' or 'retry' }
+if is_contested(o, token, expires_ms) then
+  contest(o, token, owner, expires_ms, {})
+end
+return { 'lost' }

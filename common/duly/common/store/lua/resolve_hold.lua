@@ -6,7 +6,7 @@
 -- include: changes
 -- include: outcome
 -- ARGV: schedule_id tick_ms seen outcome by evidence extra_attempts
--- Replies: resolved | same | spent | conflict | changed | not_held | budget_spent | missing
+-- Replies: resolved | same | spent | conflict | changed | claimed | not_held | budget_spent | missing
 
 local o = load(schedule_id, tick_ms)
 if not o then
@@ -28,6 +28,14 @@ end
 if seen ~= (o.version or '0') then
   return { 'changed', o.version or '0' }
 end
+if outcome == 'no-committed-result' then
+  for name, claim in pairs(o) do
+    local ends = string.sub(name, 1, 6) == 'claim:' and tonumber(string.match(claim, '^%d+'))
+    if ends and ends > NOW then
+      return { 'claimed', int(ends) } -- whoever claims it may still be at work
+    end
+  end
+end
 local budget = int((tonumber(o.retry_budget or '') or 0) + tonumber(extra_attempts))
 if outcome == 'no-committed-result' and tonumber(o.attempt) >= tonumber(budget) then
   return { 'budget_spent', o.attempt }
@@ -35,7 +43,7 @@ end
 o.acting = by
 local fields = {
   'resolution', outcome, 'resolved_by', by, 'resolution_evidence', evidence, 'resolved_ms', int(NOW),
-  'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)), resolution, int(NOW),
+  'extra_attempts', extra_attempts, 'late_results_seen', int(unseen_results(o) + (tonumber(o.late_results_seen or '') or 0)), resolution, int(NOW),
 }
 if outcome == 'committed' then
   append(fields, 'result_ref', evidence, 'prior_outcome', 'COMMITTED')

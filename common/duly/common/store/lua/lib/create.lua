@@ -20,7 +20,7 @@ local function create(id, tick, kind, terms, own)
   end
   history(o, 'enqueued', kind)
   if o.approval == 'required' then
-    redis.call('ZADD', HOLDS, int(NOW), o.member)
+    redis.call('ZADD', APPROVALS, int(NOW), o.member)
   end
   return o
 end

@@ -10,17 +10,50 @@ local KEPT = {
 -- What may differ between a look and the decision made from it: the clock, and how far the lease was renewed.
 local MOVING = { now_ms = true, lease_expires_ms = true, claims = true, reconciled = true }
 
--- A later tick of the schedule that is due: enqueued already, or waiting for the sweep. While the sweep cannot enqueue
--- the later one, this one does not give way to it.
+-- Whether the sweep will enqueue the tick that the schedule stands at: not while it fails, not behind a hold, and not
+-- beside another run where that makes it skip.
+local function is_coming(o, s)
+  if s.state ~= 'active' or s.failures or redis.call('EXISTS', HELD .. o.id) == 1 then
+    return false
+  end
+  local release = redis.call('ZSCORE', DUE, o.id)
+  if not release or tonumber(release) > NOW then
+    return false
+  end
+  if o.overlap ~= 'skip' then
+    return true
+  end
+  if INDEX[o.state] == ACTIVE then
+    return redis.call('ZCARD', ACTIVE .. o.id) == 1
+  end
+  return not is_busy(o.id, s.next_run)
+end
+
+-- A later tick of the schedule that is due: enqueued already, or waiting for the sweep. A run that was approved gives
+-- way to none.
 local function later_tick(o, s)
   local last, next_run, tick = tonumber(s.last_tick or ''), tonumber(s.next_run or ''), tonumber(o.tick)
-  if last and last > tick then
+  if o.approved_by then
+    return nil
+  end
+  if last and last > tick and last <= NOW then
     return int(last)
   end
-  if s.state == 'active' and not s.failures and next_run and next_run > tick and next_run <= NOW then
+  if next_run and next_run > tick and next_run <= NOW and is_coming(o, s) then
     return int(next_run)
   end
   return nil
+end
+
+-- Results that came from owners who could not prove their lease, and that no reviewer has seen yet.
+local function unseen_results(o)
+  local count = 0
+  for name in pairs(o) do
+    if string.sub(name, 1, 12) == 'late_result:' then
+      count = count + 1
+    end
+  end
+  return count - (tonumber(o.late_results_seen or '') or 0)
 end
 
 -- The last run that finished before this one. An earlier timing's runs are no ticks of this one.
@@ -85,6 +118,10 @@ local function snapshot(o)
     now_ms = int(NOW), attempt = attempt_ahead(o), next_run_ms = stands_at(o, s), last_run_ms = last_run(o, s),
     later_tick_ms = later_tick(o, s), claims = claims(o),
   }
+  local unseen = unseen_results(o)
+  if unseen > 0 then
+    e.late_results = int(unseen)
+  end
   for _, name in ipairs(KEPT) do
     if o[name] and o[name] ~= '' then
       e[name] = o[name]
@@ -132,6 +169,18 @@ local function still(seen, e)
     end
   end
   return same_claims(seen.claims or {}, e.claims)
+end
+
+-- The evidence that a worker decided from, complete with what settled an unknown outcome; or nil and what there is now,
+-- when that is something else.
+local function decided_from(o, evidence, reconciled)
+  local seen, now = cjson.decode(evidence), snapshot(o)
+  if not still(seen, now) then
+    return nil, cjson.encode(now)
+  end
+  seen.claims = seen.claims or {}
+  seen.reconciled = reconciled ~= '' and reconciled or nil
+  return seen
 end
 
 -- The decision as the occurrence's next one, among the fields that carry it out.

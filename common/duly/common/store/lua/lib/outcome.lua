@@ -20,12 +20,26 @@ local function finish(o, state, reason, fields)
   end
 end
 
+-- Whether somebody has to look before it may be closed: what an earlier owner left behind is not known.
+local function is_open_question(o)
+  return o.prior_outcome == 'UNKNOWN' or unseen_results(o) > 0
+end
+
+-- Whether it may give way to a later tick: nothing was attempted, and nobody asked for this very run.
+local function may_give_way(o)
+  return o.attempt == '0' and o.kind == 'scheduled' and o.coalesces == '1' and not o.approved_by
+end
+
 -- It gives way to a later tick of its schedule, which is due.
 local function coalesce(o, evidence)
   for at = 1, #evidence.claims, 3 do
-    if evidence.claims[at] ~= o.lease_id then
+    if evidence.claims[at] ~= o.lease_id and tonumber(evidence.claims[at + 2]) > NOW then
       return hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}, evidence) -- somebody may be at work on it
     end
+  end
+  if is_open_question(o) then
+    evidence.reconciled = nil
+    return hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {}, evidence)
   end
   local fields = {}
   decided(o, fields, 'COALESCED_STALE_TICK', evidence)
@@ -34,7 +48,7 @@ end
 
 -- Nothing more is to be attempted. An unknown outcome is not closed by that: somebody has to look.
 local function cancel(o, reason)
-  if o.prior_outcome == 'UNKNOWN' then
+  if is_open_question(o) then
     return hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {})
   end
   return finish(o, 'CANCELLED', reason, {})
@@ -140,23 +154,20 @@ local function is_contested(o, token, expires_ms)
   return o.lease_id ~= token and not has_let_go(o, token) and o.state ~= 'ABANDONED' and tonumber(expires_ms) > NOW
 end
 
--- How many results came from owners who could not prove their lease.
-local function late_results(o)
-  local count = 0
-  for name in pairs(o) do
-    if string.sub(name, 1, 12) == 'late_result:' then
-      count = count + 1
-    end
-  end
-  return count
-end
-
 local function contest(o, token, owner, expires_ms, fields)
   local name, claim = 'claim:' .. token, expires_ms .. ' ' .. owner
   if o.state == 'HELD' then
-    redis.call('HSET', OCCURRENCE .. o.member, name, claim, unpack(fields))
-    redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
+    local known = o[name] ~= nil and #fields == 0
+    append(fields, name, claim)
+    redis.call('HSET', OCCURRENCE .. o.member, unpack(fields))
+    if not known then
+      redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
+    end
     return
+  end
+  if o.state == 'LEASED' or o.state == 'RUNNING' then
+    -- The owner on record is not told before it asks: until then its lease is a claim like the other.
+    append(fields, 'claim:' .. o.lease_id, o.lease_expires_ms .. ' ' .. o.lease_owner)
   end
   o[name] = claim
   append(fields, name, claim, 'prior_outcome', 'UNKNOWN')

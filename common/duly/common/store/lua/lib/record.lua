@@ -121,13 +121,16 @@ local function move(o, state, fields, event, reason)
   elseif was_between then
     redis.call('ZREM', RETRYING .. o.id, o.tick)
   end
-  if state == 'HELD' or (state == 'PENDING' and awaits_approval(o)) then
+  if state == 'HELD' then
     redis.call('ZADD', HOLDS, int(NOW), o.member)
-  elseif from == HELD or o.approval == 'required' then
+    redis.call('ZREM', WATCH, o.member)
+  elseif from == HELD then
     redis.call('ZREM', HOLDS, o.member)
   end
-  if state == 'HELD' then
-    redis.call('ZREM', WATCH, o.member)
+  if state == 'PENDING' and awaits_approval(o) then
+    redis.call('ZADD', APPROVALS, int(NOW), o.member)
+  elseif o.approval == 'required' then
+    redis.call('ZREM', APPROVALS, o.member)
   end
   history(o, event, reason)
   if TERMINAL[state] then
@@ -187,7 +190,8 @@ end
 
 -- The holder of the lease, proven: its token is the lease's and the record's.
 local function owns(o, token)
-  return o ~= nil and o.lease_id == token and redis.call('GET', LEASE .. o.member) == token
+  return o ~= nil and o.lease_id == token and (tonumber(o.lease_expires_ms or '') or 0) > NOW
+    and redis.call('GET', LEASE .. o.member) == token
 end
 
 -- Whether an earlier occurrence of the schedule is running, or between two of its attempts.
