@@ -68,8 +68,12 @@ def test_a_running_occurrence_makes_the_next_tick_skip_wait_or_run_beside_it(fle
     began = fleet.effects("began", schedule_id="buffer-one")
     ended = fleet.effects("ended", schedule_id="buffer-one")
     assert began[1].wall_ms - ended[0].wall_ms < 1_000, "the buffered tick begins when the run ends"
-    waited = [e.tick_ms for e in audit(fleet.store, "buffer-one") if e.recorded_ms < ended[0].wall_ms]
-    assert began[1].tick_ms == waited[-1], "it is the latest that waited"
+    # A tick that comes due between the end and the next begin may still take the place of the one that waited.
+    at_end, at_begin = (
+        [e.tick_ms for e in audit(fleet.store, "buffer-one") if e.recorded_ms < effect.wall_ms]
+        for effect in (ended[0], began[1])
+    )
+    assert began[1].tick_ms in {at_end[-1], at_begin[-1]}, "it is the latest that waited"
     # allow: they run beside each other.
     assert overlapping(fleet, "allow")
     assert set(outcomes["allow"]) == {("enqueued", "accepted")}

@@ -88,9 +88,8 @@ end
 -- Who claims a lease: the lease's key, and owners who came with one that the record does not know. Flat: id, owner, end.
 local function claims(o)
   local found = {}
-  local token = redis.call('GET', LEASE .. o.member)
-  if token then
-    local left = redis.call('PTTL', LEASE .. o.member)
+  local token, left = redis.call('GET', LEASE .. o.member), redis.call('PTTL', LEASE .. o.member)
+  if token and left > 0 then -- in its last millisecond the key is still there
     append(found, token, token == o.lease_id and o.lease_owner or '', int(NOW + left))
   end
   local others = {}
