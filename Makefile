@@ -16,7 +16,7 @@ RUNTIME = $(if $(wildcard $(DEV)),$(DEV),$(DEMO))
 # Two installations into one .venv at a time would spoil it.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo up test lint format bench clean
+.PHONY: help demo up test soak lint format bench clean
 
 help: ## Show this list
 	@echo "duly - make targets (PYTHON=$(PYTHON))"
@@ -38,6 +38,11 @@ else
 	$(BIN)/python -m pytest $(ONLY) </dev/null
 endif
 
+# `make soak SEED=7` replays one seed, and prints its trace if it breaks a promise.
+soak: $(DEV) ## Simulate the fleet for many seeds: make soak SEEDS=20000 START=5000
+	SEEDS=$(or $(SEEDS),20000) START=$(START) SEED=$(SEED) $(BIN)/python -m pytest -n 2 \
+		tests/simulator/test_promises.py </dev/null
+
 lint: $(DEV) ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,7 +63,7 @@ $(DEMO): pyproject.toml
 	@$(call install,.[embedded])
 
 $(DEV): pyproject.toml
-	@$(call install,.[embedded$(,)test$(,)lint])
+	@$(call install,.[embedded$(,)console$(,)test$(,)lint])
 	@touch $(DEMO)
 
 , := ,

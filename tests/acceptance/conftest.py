@@ -101,7 +101,7 @@ def live_in(bench: Bench) -> Occurrence:
 
 def key_space(client: Any) -> dict[bytes, Any]:
     """Every key of a fakeredis, what is in it and how long it lives; undecoded, since RQ keeps bytes."""
-    raw = fakeredis.FakeRedis(server=client.connection_pool.connection_kwargs["server"])
+    raw = fakeredis.FakeRedis(host=client.connection_pool.connection_kwargs["host"])  # the name of its server
     read = {
         b"string": raw.get,
         b"hash": raw.hgetall,

@@ -201,6 +201,7 @@ def test_malformed_input_is_refused_in_one_line_and_changes_nothing(
     args = [arg.replace("{file}", str(file)).replace("{held}", str(held_tick)) for arg in case.args]
     connects = "--redis-url" in args
     before = key_space(server.client)
+    assert before, "a store that something has happened in"
     result = Cli(None if connects else server.store())(*args)
     assert result.exit_code in {1, 2}, result.output
     assert result.stdout == ""

@@ -38,12 +38,16 @@ def _values(written: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
     for part, fields in (("evidence", EVIDENCE), ("observed", OBSERVED)):
         values = dict(written[part])
         for field in fields:
-            yield field.name, _shown(field.name, values.pop(field.name)) if field.name in values else "(unreadable)"
+            yield (
+                field.name,
+                shown_value(field.name, values.pop(field.name)) if field.name in values else "(unreadable)",
+            )
         for name, value in values.items():
-            yield name, _shown(name, value)
+            yield name, shown_value(name, value)
 
 
-def _shown(name: str, value: Any) -> str:
+def shown_value(name: str, value: Any) -> str:
+    """A value of a case as a person reads it; bounded."""
     if value is None or value == []:
         return "(none)"
     if name == "lease_claims":

@@ -70,8 +70,8 @@ class Judged:
 
 def _show_record(app: App, record: OccurrenceRecord, timeline: Sequence[RunEvent]) -> None:
     now_ms = app.now_ms()
-    released_by = _released_by(app.store, record, now_ms)
-    judged = _judged(app.store, record)
+    released_by = released_by_whom(app.store, record, now_ms)
+    judged = judged_of(app.store, record)
     app.show(
         {
             **record.to_dict(),
@@ -85,7 +85,8 @@ def _show_record(app: App, record: OccurrenceRecord, timeline: Sequence[RunEvent
     )
 
 
-def _judged(store: Store, record: OccurrenceRecord) -> Judged:
+def judged_of(store: Store, record: OccurrenceRecord) -> Judged:
+    """What was decided last, or the evidence as it stands while nothing was."""
     if not record.decisions:
         now = store.attempts.evidence(record.occurrence)
         return Judged(now.case(), None, "EVIDENCE as it stands now", record.state.terminal)
@@ -123,7 +124,7 @@ def _show_absence(app: App, asked: Occurrence, absence: Absence, timeline: Seque
     )
 
 
-def _released_by(store: Store, record: OccurrenceRecord, now_ms: int) -> str | None:
+def released_by_whom(store: Store, record: OccurrenceRecord, now_ms: int) -> str | None:
     """What ends the state it is in; for a pending one, what stands before that."""
     released_by = words.release(record, now_ms)
     if record.state is not OccurrenceState.PENDING:

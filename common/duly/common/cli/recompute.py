@@ -35,7 +35,7 @@ def recompute(app: App, schedule_id: str, tick: str | None) -> int:
     record = app.store.attempts.get(read_occurrence(schedule_id, tick))
     if not record.decisions:
         raise Refused(f"nothing has been decided about {record.occurrence} yet: it is {record.state}", code="undecided")
-    misfit = _misfit(record)
+    misfit = misfit_of(record)
     same = misfit is None and all(_same(each) for each in record.decisions)
     app.show(
         {
@@ -54,7 +54,7 @@ def _same(decision: RecordedDecision) -> bool:
     return decision.decision == decision.again().decision
 
 
-def _misfit(record: OccurrenceRecord) -> str | None:
+def misfit_of(record: OccurrenceRecord) -> str | None:
     """What the record says of itself that its decisions do not."""
     last = record.decisions[-1].decision
     if record.hold_reason is not None and record.hold_reason != last:

@@ -20,6 +20,7 @@ COMMANDS = {
     "up": Entry("duly.common.cli.up:up", "Embedded store and workers, kept running."),
     "worker": Entry("duly.common.cli.worker:worker", "Run workers, and a candidate for the duty."),
     "scheduler": Entry("duly.common.cli.scheduler:scheduler", "Run a candidate for the duty only."),
+    "console": Entry("duly.common.cli.console:console", "HTTP API and console."),
     "schedule": Entry("duly.common.cli.schedule:schedule", "Write, look at and change schedules."),
     "run": Entry("duly.common.cli.run:run", "One extra run now."),
     "events": Entry("duly.common.cli.events:events", "What became of each tick of a schedule."),

@@ -173,7 +173,7 @@ In another terminal:
       --missed-run-policy run_once --review-owner me
   duly runs --follow
   duly fleet
-Ctrl+C stops everything and keeps the data. HTTP console: not in this version.
+Ctrl+C stops everything and keeps the data. Console: duly console.
 """
 
 

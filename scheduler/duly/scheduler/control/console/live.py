@@ -1,0 +1,147 @@
+"""Says when there is something new to see. One stream of events for each open page, within bounds.
+
+The stream carries no content: ``changed`` means that the page should be read again. Whoever gets no stream, since too
+many are open or a proxy cuts it, reads the page again now and then, and says that it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from threading import Lock
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import StreamingResponse
+
+from duly.common.clock import Clock, SystemClock
+from duly.common.errors import DulyError, StoreUnavailable
+from duly.common.identity import canonical_json, check_schedule_id
+from duly.common.records.schedule import ScheduleRecord
+from duly.common.store import Store
+from duly.scheduler.control.console.site import HEADERS, Site
+
+MOST_STREAMS = 64
+LOOK_EVERY_S = 1.0
+LONGEST_S = 300.0
+"""A stream ends after this time, and the browser asks for a new one: who asks is looked at again."""
+LISTED = 25
+LOOKING_AT_ONCE = 4
+_RETRY_MS = 2_000
+AWAY = "away"
+
+
+def register(router: APIRouter, site: Site) -> None:
+    watch = Watch(site.store)
+
+    async def live(request: Request, schedule: str = "", listed: str | None = None) -> Response:
+        site.reader(request)
+        shown = Shown(check_schedule_id(schedule) if schedule else "", _after(listed))
+        if watch.full:
+            raise HTTPException(503, "Too many pages are live; this one reads itself again now and then.")
+        stream = watch.stream(shown)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={**HEADERS, "X-Accel-Buffering": "no"})
+
+    router.get("/live")(live)
+
+
+def _after(listed: str | None) -> str | None:
+    return check_schedule_id(listed) if listed else listed
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows besides the fleet: one schedule, or those listed after an id (the first ones: an empty id)."""
+
+    schedule_id: str = ""
+    listed_after: str | None = None
+
+
+class Watch:
+    """Looks at the store once a second while anybody watches, however many they are."""
+
+    def __init__(self, store: Store, *, clock: Clock | None = None, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._look_every_s = look_every_s
+        self._lock = Lock()
+        # A store that answers slowly must not take the threads that pages are made in.
+        self._limiter = CapacityLimiter(LOOKING_AT_ONCE)
+        self._open = 0
+        self._seen: dict[Shown, tuple[float, str]] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether no more streams should be begun."""
+        return self._open >= MOST_STREAMS
+
+    def _enter(self) -> None:
+        with self._lock:
+            self._open += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if not self._open:
+                self._seen.clear()
+
+    async def stream(self, shown: Shown) -> AsyncIterator[str]:
+        """Events until the page is gone or the stream is old."""
+        self._enter()
+        try:
+            yield f"retry: {_RETRY_MS}\nevent: live\ndata: \n\n"
+            until_ms = self._clock.monotonic_ms() + LONGEST_S * 1000
+            before: str | None = None
+            while self._clock.monotonic_ms() < until_ms:
+                now = await to_thread.run_sync(self._mark, shown, limiter=self._limiter)
+                if before is not None and now != before:
+                    yield "event: away\ndata: \n\n" if now == AWAY else "event: changed\ndata: \n\n"
+                else:
+                    yield ": \n\n"
+                before = now
+                await asyncio.sleep(self._look_every_s)
+        finally:
+            self._leave()
+
+    def _mark(self, shown: Shown) -> str:
+        """What stands for all that the page shows; another text means that something changed."""
+        with self._lock:
+            seen = self._seen.get(shown)
+            if seen is not None and self._clock.monotonic_ms() - seen[0] < self._look_every_s * 900:
+                return seen[1]
+        mark = mark_of(self._store, shown)
+        with self._lock:
+            self._seen[shown] = (self._clock.monotonic_ms(), mark)
+        return mark
+
+
+def mark_of(store: Store, shown: Shown) -> str:
+    """The state of the fleet, or of one schedule, in a text that changes with it; a bounded number of commands."""
+    try:
+        runs = store.trails.last_run_cursor(shown.schedule_id or None)
+        if shown.schedule_id:
+            return canonical_json([runs, _schedule(store, shown.schedule_id)])
+        if shown.listed_after is not None:
+            records, _ = store.schedules.page(LISTED, shown.listed_after)
+            return canonical_json([runs, [[record.schedule_id, *_stands(record)] for record in records]])
+        fleet = store.fleet.snapshot()
+    except StoreUnavailable:
+        return AWAY
+    workers = [[each["name"], each.get("state"), each.get("occurrence")] for each in fleet["workers"]]
+    duty = [fleet["duty"]["holder"], fleet["duty"]["fence"]]
+    return canonical_json([runs, duty, workers, fleet["queues"], fleet["schedules"], fleet["holds"]])
+
+
+def _schedule(store: Store, schedule_id: str) -> list[object]:
+    try:
+        record = store.schedules.get(schedule_id)
+    except StoreUnavailable:
+        raise
+    except DulyError:
+        return []
+    return _stands(record)
+
+
+def _stands(record: ScheduleRecord) -> list[object]:
+    return [record.revision, record.next_run_ms, record.held, record.state.value]

@@ -1,0 +1,164 @@
+"""One hold or one run to approve: what is known, who claims what, and the form that settles it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from duly.common.cli.absence import timeline_of
+from duly.common.cli.text import count
+from duly.common.errors import DulyError, InvalidField, Refused, ScheduleNotFound, StoreUnavailable
+from duly.common.identity import Occurrence, check_schedule_id, check_tick_ms
+from duly.common.records.occurrence import OccurrenceRecord
+from duly.common.records.trail import RunEvent
+from duly.common.store import Store
+from duly.common.store.holds import Resolution
+from duly.scheduler.control.console.failing import Failure, describe
+from duly.scheduler.control.console.forms import Fields, Given, form_reader, number
+from duly.scheduler.control.console.judging import Claimant, Judged, claimants, last_judged, why_held
+from duly.scheduler.control.console.once import new_key
+from duly.scheduler.control.console.site import Site, see
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a reviewer needs to see. ``others``: how many more holds of the schedule there are."""
+
+    now_ms: int
+    record: OccurrenceRecord
+    why: str
+    judged: Judged | None
+    sides: Sequence[Claimant]
+    timeline: Sequence[RunEvent]
+    others: int
+    outcomes: Sequence[tuple[str, str, str]]
+
+
+def register(router: APIRouter, site: Site) -> None:
+    sent = Depends(form_reader(site))
+
+    def review(request: Request, schedule_id: str, tick: str) -> Response:
+        site.reader(request)
+        return _show(site, request, _occurrence(schedule_id, tick))
+
+    def resolve(request: Request, schedule_id: str, tick: str, fields: Fields = sent) -> Response:
+        store, occurrence = site.store_of(request), _occurrence(schedule_id, tick)
+        return _settle(site, request, occurrence, fields, lambda: _resolve(store, occurrence, fields))
+
+    def approve(request: Request, schedule_id: str, tick: str, fields: Fields = sent) -> Response:
+        store, occurrence = site.store_of(request), _occurrence(schedule_id, tick)
+        return _settle(site, request, occurrence, fields, lambda: _approve(store, occurrence, fields))
+
+    router.get("/holds/{schedule_id}/{tick}")(review)
+    router.post("/holds/{schedule_id}/{tick}/resolve")(resolve)
+    router.post("/holds/{schedule_id}/{tick}/approve")(approve)
+
+
+def _settle(
+    site: Site, request: Request, occurrence: Occurrence, fields: Fields, action: Callable[[], str]
+) -> Response:
+    try:
+        return see(site.done.do(request.url.path, fields, action))
+    except StoreUnavailable:
+        raise
+    except DulyError as error:
+        return _show(site, request, occurrence, failure=describe(error), given=fields)
+
+
+def look(store: Store, occurrence: Occurrence) -> View:
+    """The view; raises OccurrenceNotFound."""
+    record = store.attempts.get(occurrence)
+    return View(
+        store.schedules.now_ms(),
+        record,
+        why_held(record),
+        last_judged(record),
+        claimants(record),
+        timeline_of(store, occurrence),
+        max(0, _held(store, occurrence.schedule_id) - 1),
+        _outcomes(record),
+    )
+
+
+def _show(
+    site: Site,
+    request: Request,
+    occurrence: Occurrence,
+    *,
+    failure: Failure | None = None,
+    given: Mapping[str, str] | None = None,
+) -> Response:
+    view = look(site.store, occurrence)
+    if view.record.waits_because is None and failure is None:
+        return see(f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}")
+    return site.page(
+        request,
+        "review.html",
+        now_ms=view.now_ms,
+        status=200 if failure is None else failure.status,
+        view=view,
+        failure=failure,
+        given=Given(given or {}),
+        key=new_key(),
+    )
+
+
+def _resolve(store: Store, occurrence: Occurrence, fields: Fields) -> str:
+    try:
+        outcome = Resolution(fields.get("outcome", ""))
+    except ValueError:
+        raise InvalidField("outcome", "say what you found") from None
+    extra = number(fields, "extra_attempts") if fields.get("extra_attempts", "").strip() else 0
+    evidence, by = fields.get("evidence", ""), fields.get("by", "")
+    _, again = store.holds.resolve(occurrence, outcome, by, evidence, extra, seen=number(fields, "seen"))
+    if fields.get("catch_up") == "latest":
+        _catch_up(store, occurrence)
+    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={'again' if again else 'resolved'}"
+
+
+def _catch_up(store: Store, occurrence: Occurrence) -> None:
+    try:
+        with contextlib.suppress(ScheduleNotFound):  # a deleted schedule has nothing to catch up
+            store.schedules.release(occurrence.schedule_id)
+    except Refused as refused:
+        message = f"{occurrence} is resolved, but nothing is caught up: {refused}"
+        raise Refused(message, code="not_caught_up") from refused
+
+
+def _approve(store: Store, occurrence: Occurrence, fields: Fields) -> str:
+    again = store.holds.approve(occurrence, fields.get("by", ""))
+    word = "again" if again else "approved"
+    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={word}"
+
+
+def _outcomes(record: OccurrenceRecord) -> list[tuple[str, str, str]]:
+    """What a reviewer can find, each with what happens next."""
+    left = record.retry_budget - record.attempt
+    again = (
+        f"Attempt {record.attempt + 1} of {record.retry_budget} is made next."
+        if left > 0
+        else f"All {count(record.retry_budget, 'attempt')} were made: allow at least 1 extra, which is made next."
+    )
+    return [
+        (Resolution.NO_COMMITTED_RESULT.value, "The effect did not happen", again),
+        (
+            Resolution.COMMITTED.value,
+            "The effect happened",
+            "It ends as a success, with your evidence as its result. Nothing runs again.",
+        ),
+        (Resolution.ABANDONED.value, "Give it up", "It ends here, whatever happened. Nothing runs again."),
+    ]
+
+
+def _held(store: Store, schedule_id: str) -> int:
+    try:
+        return store.schedules.get(schedule_id).held
+    except ScheduleNotFound:
+        return 0
+
+
+def _occurrence(schedule_id: str, tick: str) -> Occurrence:
+    return Occurrence(check_schedule_id(schedule_id), check_tick_ms(tick))

@@ -1,0 +1,75 @@
+"""What Prometheus reads, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from duly.common.identity import Occurrence
+from tests.control.conftest import Api
+from tests.store.conftest import Bench
+
+COMPOSE = Path(__file__).parents[2] / "compose"
+
+
+def samples(api: Api) -> dict[str, float]:
+    """Every sample by its name and the values of its labels."""
+    response = api("GET", "/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def test_an_empty_store_has_metrics_too(api: Api, bench: Bench) -> None:
+    bench.backend.client.flushall()
+    found = samples(api)
+    assert (found["duly_schedules"], found["duly_duty_held"], found["duly_recent_attempts"]) == (0, 0, 0)
+    assert "duly_duty_fence" not in found
+
+
+def test_metrics_tell_what_the_fleet_did(api: Api, bench: Bench, lived_in: Occurrence) -> None:
+    found = samples(api)
+    assert (found["duly_schedules"], found["duly_holds"], found["duly_approvals"]) == (4, 1, 0)
+    assert (found["duly_duty_held"], found["duly_duty_fence"]) == (1, float(api.get("fleet")["duty"]["fence"]))
+    assert found["duly_processes worker idle"] == 1
+    assert found["duly_recent_attempts"] == 2
+    assert (found["duly_recent_runs succeeded"], found["duly_recent_runs held"]) == (1, 1)
+    assert found["duly_recent_enqueued scheduled"] == len(
+        [each for each in bench.store.trails.runs(None, 100)[0] if each.event == "enqueued"]
+    )
+    assert found["duly_queue_depth default"] == len(bench.queue())
+
+
+def test_the_lag_and_the_lateness_of_a_dispatch_are_told(api: Api, bench: Bench) -> None:
+    bench.add(spec="@every:60000")
+    bench.pass_time(62_500)
+    assert samples(api)["duly_sweep_lag_seconds"] == 2.5
+    bench.sweep()
+    found = samples(api)
+    assert found["duly_sweep_lag_seconds"] == 0
+    assert {found[f"duly_recent_dispatch_lateness_seconds {q}"] for q in ("0.5", "0.95", "1.0")} == {2.5}
+
+
+def test_a_sweep_tells_how_long_it_took_once_the_duty_holder_says_so(api: Api, bench: Bench) -> None:
+    assert "duly_sweep_duration_seconds" not in samples(api)
+    bench.store.fleet.beat("tester.s", {"role": "scheduler", "state": "holding", "sweep_ms": 12.5})
+    assert samples(api)["duly_sweep_duration_seconds"] == 0.0125
+
+
+def test_alerts_and_dashboard_ask_for_metrics_that_there_are(api: Api, bench: Bench, lived_in: Occurrence) -> None:
+    bench.store.fleet.beat("tester.s", {"role": "scheduler", "state": "holding", "sweep_ms": 1})
+    known = {name.partition(" ")[0] for name in samples(api)}
+    rules = yaml.safe_load((COMPOSE / "prometheus/rules.yaml").read_text("utf-8"))
+    asked = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    dashboard = json.loads((COMPOSE / "grafana/duly.json").read_text("utf-8"))
+    asked += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    assert len(asked) > 20
+    for expression in asked:
+        assert set(re.findall(r"duly_\w+", expression)) <= known, expression
