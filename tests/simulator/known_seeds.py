@@ -107,4 +107,7 @@ SEEDS: dict[str, int] = {
     "sweep: carried ticks of all but the first edit": 5,
     "edit: due ticks are not carried": 5,
     "sweep: ends no pause": 0,
+    "worker: begins whatever is said": 4,
+    "complete: after a probe or a reviewer": 160,
+    "complete: a late result makes nothing unknown": 395,
 }

@@ -8,10 +8,7 @@ from tests.simulator.mutants import Mutant, put_in
 from tests.simulator.run import run
 
 RARE = {
-    "worker: begins whatever is said": "seldom in some hundred seeds; tests/pure/test_gate.py shows it",
     "commit_by_probe: whose lease it is": "seldom in some hundred seeds: a lease must be lost inside a probe",
-    "complete: after a probe or a reviewer": "seldom in some hundred seeds; tests/store/test_decisions.py shows it",
-    "complete: a late result makes nothing unknown": "the next owner finds the result itself in its evidence",
 }
 """Mutants that can be caught, and are not within the time that a test has; `seek` may find a seed. And why."""
 

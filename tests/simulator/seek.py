@@ -10,11 +10,12 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+from tests.simulator import lua_mutants, python_mutants
 from tests.simulator.mutant_list import MUTANTS, seed_that_catches
 
 
 def _seek(name: str, most: int) -> tuple[str, int | None]:
-    mutant = next(each for each in MUTANTS if each.name == name)
+    mutant = next(each for each in (*lua_mutants.ALL, *python_mutants.ALL) if each.name == name)
     return name, seed_that_catches(mutant, range(most))
 
 

@@ -204,7 +204,9 @@ class TickBook:
             return  # one record may speak of the ticks of several definitions
         ticks = [tick for tick in reigns[0].ticks(last) if tick >= first]
         # Two drops of one interrupted backlog are one record; what was settled between them is on record by itself.
-        dropped = [tick for tick in ticks if tick in ledger.asked or not ledger.done(tick)]
-        if len(dropped) != count or dropped[0] != first or dropped[-1] != last:
+        inside = [(a, b) for a, b, _ in ledger.ranges if first <= a and b <= last and (a, b) != (first, last)]
+        left = [tick for tick in ticks if not any(a <= tick <= b for a, b in inside)]
+        dropped = [tick for tick in left if tick in ledger.asked or not ledger.done(tick)]
+        if len(dropped) != count or (dropped and (dropped[0], dropped[-1]) != (first, last)):
             said = f"{count} dropped from {first} to {last}, not {len(dropped)}"
             raise Violation(NO_TICK_LOST, f"{schedule_id}: {said}")
