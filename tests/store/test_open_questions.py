@@ -274,3 +274,14 @@ def test_one_record_that_cannot_be_used_hides_no_other_hold(fake_bench: Bench, f
     else:
         fake_bench.backend.client.hset(key, field, value)
     assert str(occurrences[1]) in [name for name, _ in fake_bench.held()]
+
+
+def test_a_claim_asked_again_never_gets_the_definition_of_a_schedule_written_since(fake_bench: Bench) -> None:
+    fake_bench.add(**HOUR)
+    occurrence = fake_bench.due()
+    claim = (occurrence, 1, "0" * 32, "w@1")
+    assert fake_bench.store.attempts.acquire(*claim).claim is Claim.ACQUIRED
+    fake_bench.store.schedules.delete("docs")
+    fake_bench.add(**{**HOUR, "args": ["other work"]})
+    with pytest.raises(InvalidField, match="definition"):
+        fake_bench.store.attempts.acquire(*claim)

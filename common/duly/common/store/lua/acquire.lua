@@ -14,20 +14,21 @@ end
 -- The definition it was enqueued with. One that was forgotten when the occurrence seemed to be over is as good as the
 -- schedule's present one, if that calls the same work.
 local function definition_of(o)
-  local s = redis.call('HMGET', SCHEDULE .. o.id, 'definition_revision', 'definition', 'terms')
-  if s[1] == o.revision then
+  local s = redis.call('HMGET', SCHEDULE .. o.id, 'definition_revision', 'definition', 'terms', 'incarnation')
+  if s[1] == o.revision and s[4] == o.incarnation then
     return s[2]
   end
   local kept = redis.call('HGET', SUPERSEDED .. o.id, o.incarnation .. '.' .. o.revision)
   if kept then
     return kept
   end
-  return o.idempotency_key == o.member .. ':' .. cjson.decode(s[3]).digest and s[2] or nil
+  local same_work = s[3] and o.idempotency_key == o.member .. ':' .. cjson.decode(s[3]).digest
+  return same_work and s[2] or nil
 end
 
 local function grant(o)
   local read = cjson.encode(snapshot(o))
-  return { 'acquired', int(NOW), definition_of(o), read, redis.call('HGETALL', OCCURRENCE .. o.member) }
+  return { 'acquired', int(NOW), definition_of(o) or '', read, redis.call('HGETALL', OCCURRENCE .. o.member) }
 end
 
 local o = load(schedule_id, tick_ms)

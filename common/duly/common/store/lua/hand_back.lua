@@ -1,9 +1,9 @@
 -- The holder of the lease decided that there is nothing to run now: LEASED -> COALESCED for a tick that gives way to a
 -- later one, LEASED -> PENDING for one that is not due before `not_before_ms`, the attempt not counted. By compare-and-set
--- on the evidence. Asked again with the same token: the same answer.
+-- on the evidence; one that somebody may be at work on is held instead. Asked again with the same token: the same answer.
 -- include: outcome
 -- ARGV: schedule_id tick_ms token decision reconciled evidence not_before_ms
--- Replies: coalesced | released | changed | lost
+-- Replies: coalesced | held | released | changed | lost
 
 local o = load(schedule_id, tick_ms)
 if o and o.lease_id == token and o.state == 'COALESCED' then
@@ -22,7 +22,7 @@ end
 if decision == 'COALESCED_STALE_TICK' then
   redis.call('DEL', LEASE .. o.member)
   coalesce(o, seen)
-  return { 'coalesced' }
+  return { o.state == 'HELD' and 'held' or 'coalesced' }
 end
 local fields = { 'let_go', let_go(o), 'attempt', o.counted == '1' and int(tonumber(o.attempt) - 1) or o.attempt }
 decided(o, fields, decision, seen)
