@@ -78,8 +78,8 @@ STARTS = [
     lua("move: between two attempts", "*", "if is_between_attempts(o) then", "if false then", IN_ORDER, ONE_RECORD),
     lua("acquire: too late", "acquire", "if is_too_late(o) then", "if false then", IN_ORDER),
     lua("acquire: a newer tick", "acquire", "if evidence.later_tick_ms then", "if false then", IN_ORDER),
-    lua("acquire: the definition of an earlier revision", "acquire", "if s[1] == o.revision then", "if true then",
-        OWN_DEFINITION),
+    lua("acquire: the definition of an earlier revision", "acquire",
+        "if s[1] == o.revision and s[4] == o.incarnation then", "if true then", OWN_DEFINITION),
 ]  # fmt: skip
 
 OUTCOMES = [

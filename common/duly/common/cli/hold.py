@@ -60,8 +60,8 @@ def resolve(
     try:
         state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts, seen=seen)
     except Refused as refused:
-        raise _explained(app.store, occurrence, refused) from refused
-    caught_up, said = _catch_up(app.store, occurrence) if catch_up == "latest" else (None, None)
+        raise explained_refusal(app.store, occurrence, refused) from refused
+    caught_up, said = catch_up_latest(app.store, occurrence) if catch_up == "latest" else (None, None)
     app.show(
         {
             "schedule_id": occurrence.schedule_id,
@@ -109,7 +109,7 @@ def approve(app: App, schedule_id: str, tick: str | None, by: str) -> None:
     )
 
 
-def _catch_up(store: Store, occurrence: Occurrence) -> tuple[int | None, str]:
+def catch_up_latest(store: Store, occurrence: Occurrence) -> tuple[int | None, str]:
     """Release the latest missed tick, and say what came of it. The hold is resolved by then, whatever comes of it."""
     try:
         tick_ms = store.schedules.release(occurrence.schedule_id)
@@ -120,7 +120,7 @@ def _catch_up(store: Store, occurrence: Occurrence) -> tuple[int | None, str]:
     return tick_ms, f"{Occurrence(occurrence.schedule_id, tick_ms)} is run too"
 
 
-def _explained(store: Store, occurrence: Occurrence, refused: Refused) -> Refused:
+def explained_refusal(store: Store, occurrence: Occurrence, refused: Refused) -> Refused:
     """The refusal, and for a hold that was resolved in another way how the occurrence stands since."""
     record = store.attempts.find(occurrence) if refused.code == "resolution_conflict" else None
     if record is None or record.resolution is None or record.state is OccurrenceState.HELD:

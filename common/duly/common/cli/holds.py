@@ -30,7 +30,7 @@ def holds(app: App, kind: str | None, limit: int, cursor: str | None) -> None:
     page, after = app.store.holds.page(limit, int(offset or 0), Waiting(kind) if kind else None)
     next_cursor = cursors.encode(after)
     app.show(
-        {"holds": [_told(held) for held in page], "next_cursor": next_cursor},
+        {"holds": [told_hold(held) for held in page], "next_cursor": next_cursor},
         lambda: _draw(
             page, output.more(next_cursor, "duly", "holds", *(["--kind", kind] if kind else [])), app.now_ms()
         ),
@@ -69,7 +69,8 @@ def what_to_do(record: OccurrenceRecord) -> RenderableType:
     return output.command("duly", "hold", "resolve", *where, seen, "--outcome OUTCOME", "--by NAME", "--evidence REF")
 
 
-def _told(record: OccurrenceRecord) -> dict[str, Any]:
+def told_hold(record: OccurrenceRecord) -> dict[str, Any]:
+    """What waits, as `--json` and the API print it: the record, why it waits, and the decision that holds it."""
     verdict = record.decisions[-1].again() if record.hold_reason and record.decisions else None
     return {
         **record.to_dict(),

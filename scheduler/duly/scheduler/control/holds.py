@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from duly.common.cli import cursors
-from duly.common.cli.hold import _catch_up, _explained
-from duly.common.cli.holds import _told
+from duly.common.cli.hold import catch_up_latest, explained_refusal
+from duly.common.cli.holds import told_hold
 from duly.common.errors import Refused
 from duly.common.identity import Occurrence
 from duly.common.store.holds import Resolution, Waiting
@@ -28,7 +28,7 @@ Kind = Annotated[Waiting | None, Query(description="Only holds, or only runs to 
 def listed(store: Reading, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Holds, then runs to be approved; the longest waiting first."""
     page, after = store.holds.page(limit, int(cursors.decode(cursor, cursors.OFFSET) or 0), kind)
-    return JSON({"holds": [_told(each) for each in page], "next_cursor": cursors.encode(after)})
+    return JSON({"holds": [told_hold(each) for each in page], "next_cursor": cursors.encode(after)})
 
 
 @router.post(
@@ -48,8 +48,8 @@ def resolve(store: Changing, schedule_id: ScheduleId, tick_ms: TickMs, body: Res
     try:
         state, again = store.holds.resolve(asked, outcome, body.by, body.evidence, body.extra_attempts, seen=body.seen)
     except Refused as refused:
-        raise _explained(store, asked, refused) from refused
-    caught_up, said = _catch_up(store, asked) if body.catch_up == "latest" else (None, None)
+        raise explained_refusal(store, asked, refused) from refused
+    caught_up, said = catch_up_latest(store, asked) if body.catch_up == "latest" else (None, None)
     return JSON(
         {
             "schedule_id": schedule_id,
