@@ -205,8 +205,9 @@ class TickBook:
         ticks = [tick for tick in reigns[0].ticks(last) if tick >= first]
         # Two drops of one interrupted backlog are one record; what was settled between them is on record by itself.
         inside = [(a, b) for a, b, _ in ledger.ranges if first <= a and b <= last and (a, b) != (first, last)]
-        left = [tick for tick in ticks if not any(a <= tick <= b for a, b in inside)]
-        dropped = [tick for tick in left if tick in ledger.asked or not ledger.done(tick)]
+        left = [tick for tick in ticks if not ledger.done(tick) and not any(a <= tick <= b for a, b in inside)]
+        # A tick that was dropped, wanted after all and dropped again is on record twice, and counts each time.
+        dropped = sorted({*left, *(tick for tick in ticks if tick in ledger.asked)})
         if len(dropped) != count or (dropped and (dropped[0], dropped[-1]) != (first, last)):
             said = f"{count} dropped from {first} to {last}, not {len(dropped)}"
             raise Violation(NO_TICK_LOST, f"{schedule_id}: {said}")
