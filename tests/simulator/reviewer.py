@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.store.holds import Resolution
@@ -9,12 +11,23 @@ from tests.simulator.people import tried
 from tests.simulator.world import World
 
 
+@dataclass(slots=True)
+class Said:
+    """A resolution, and the version that was looked at for it until the store has taken it."""
+
+    occurrence: Occurrence
+    outcome: Resolution
+    evidence: str
+    extra: int
+    seen: int | None
+
+
 class Reviewer:
     """Each public method is one actor's work."""
 
     def __init__(self, world: World) -> None:
         self._world, self._rng, self._stage, self._holds = world, world.rng, world.stage, world.store.holds
-        self._said: list[tuple[Occurrence, Resolution, str, int]] = []
+        self._said: list[Said] = []
 
     def review(self) -> None:
         """Look at what waits, and answer some of it; sometimes say again what was said before."""
@@ -56,15 +69,19 @@ class Reviewer:
         seen = record.version - (self._rng.random() < 0.15)
         if self._rng.random() < 0.2:
             self._stage.sleep(self._rng.choice([100, 1_000]))  # it may have changed when the answer comes
-        said = (record.occurrence, outcome, self._evidence(), extra)
+        said = Said(record.occurrence, outcome, self._evidence(), extra, seen)
         self._said.append(said)
-        self._holds.resolve(*said[:2], "ann", *said[2:], seen=seen)
+        self._say(said)
+
+    def _say(self, said: Said) -> None:
+        self._holds.resolve(said.occurrence, said.outcome, "ann", said.evidence, said.extra, seen=said.seen)
+        said.seen = None  # taken: from now on the store knows it by its words
 
     def _repeat(self) -> None:
-        held = [said for said in self._said if self._world.all.of[str(said[0])].state == "HELD"]
+        held = [said for said in self._said if self._world.all.of[str(said.occurrence)].state == "HELD"]
         said = self._rng.choice(held or self._said[-3:])
-        self._stage.say(f"says again of {said[0]}: {said[1]}")
-        self._holds.resolve(*said[:2], "ann", *said[2:])
+        self._stage.say(f"says again of {said.occurrence}: {said.outcome}")
+        self._say(said)
 
     def _truth(self, occurrence: Occurrence) -> Resolution:
         done = self._world.journal.of(str(occurrence))

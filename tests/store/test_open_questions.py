@@ -285,3 +285,31 @@ def test_a_claim_asked_again_never_gets_the_definition_of_a_schedule_written_sin
     fake_bench.add(**{**HOUR, "args": ["other work"]})
     with pytest.raises(InvalidField, match="definition"):
         fake_bench.store.attempts.acquire(*claim)
+
+
+@pytest.mark.parametrize("unknown", [True, False])
+def test_deleting_a_schedule_closes_nothing_that_somebody_else_claims(bench: Bench, unknown: bool) -> None:
+    bench.add(**{**HOUR, "backoff": {"base_ms": 60_000}})
+    occurrence = bench.store.manual.run("docs", "k").occurrence
+    if unknown:
+        running = bench.running(occurrence, effects=Effects.IDEMPOTENT)
+        assert bench.store.attempts.relinquish(running, "OutcomeUnknown") is Ending.RETRY
+    bench.backend.client.set(bench.store.keys.lease(occurrence), "somebody-else", px=60_000)
+    bench.store.schedules.delete("docs")
+    assert bench.record(occurrence).hold_reason == "HOLD_CONCURRENT_LEASE_CLAIM"
+
+
+def test_three_owners_with_one_fencing_token_keep_their_results_each(bench: Bench) -> None:
+    """Redis forgot the claim and the counter, twice."""
+    bench.add(spec="@every:3600000", lease_ttl_ms=60_000)
+    occurrence = bench.store.manual.run("docs", "k").occurrence
+    fence, owners = bench.backend.client.get(bench.store.keys.fence), []
+    for _ in range(3):
+        owners.append(bench.running(occurrence))
+        forget_the_lease(bench.store, occurrence)
+        bench.backend.client.set(bench.store.keys.fence, fence)
+    for number, owner in enumerate([*owners, *owners]):
+        assert bench.store.attempts.complete(owner, f"result {number % 3}") is Ending.LATE
+    record = bench.record(occurrence)
+    assert record.state == "HELD"
+    assert sorted(record.late_results.values()) == ["result 0", "result 1", "result 2"]

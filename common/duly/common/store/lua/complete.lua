@@ -14,31 +14,44 @@ local by_report = o.state == 'SUCCEEDED' and o.reason == '' -- not by a reviewer
 if by_report and o.lease_id == token then
   return { 'recorded' }
 end
-local late_result = 'late_result:' .. fencing_token
-if o.fencing_token == fencing_token and o.lease_id ~= token then
-  late_result = late_result .. '/' .. string.sub(token, 1, 8) -- the counter was forgotten too
+
+-- Where a result that nobody may count as success is kept: under its fencing token. A store that forgot its counter too
+-- gave the same one to several owners.
+local function place_of(number, owner_token)
+  local named, taken_by = 'late_result:' .. number, o['late_by:' .. number]
+  local shared = number == o.fencing_token and owner_token ~= o.lease_id
+  if shared or (taken_by and taken_by ~= owner_token) then
+    return { named .. '/' .. string.sub(owner_token, 1, 8) }
+  end
+  return { named, 'late_by:' .. number, owner_token }
 end
+
+local function kept_as(place, reference)
+  return { place[1], reference, unpack(place, 2) }
+end
+
+local place = place_of(fencing_token, token)
 if o.completed_by == token and o.state == 'HELD' then
   return { 'held' }
 end
 if o.state == 'RUNNING' and owns(o, token) then
   if unseen_results(o) > 0 then
-    hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {
-      late_result, result_ref, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o),
-    })
+    local fields = kept_as(place, result_ref)
+    append(fields, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o))
+    hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
     return { 'held' }
   end
   redis.call('DEL', LEASE .. o.member)
   finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
   return { 'recorded' }
 end
-if o[late_result] then
+if o[place[1]] then
   return { 'late' }
 end
 history(o, 'late_result', 'fencing_token ' .. fencing_token)
-local fields = { late_result, result_ref }
+local fields = kept_as(place, result_ref)
 if by_report then
-  append(fields, 'late_result:' .. o.fencing_token, o.result_ref or '')
+  append(fields, unpack(kept_as(place_of(o.fencing_token, o.lease_id), o.result_ref or '')))
 end
 if is_contested(o, token, expires_ms) then
   contest(o, token, owner, expires_ms, fields)

@@ -1,10 +1,29 @@
 -- What becomes of an occurrence: held, ended, tried again or given back. Each takes the fields that it is to write.
 -- include: evidence
 
+-- Holds that the contract decides only when nobody else claims the lease.
+local GIVES_WAY_TO_A_CLAIM = {
+  HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN = true, HOLD_PRIOR_OUTCOME_UNKNOWN = true, HOLD_LEASE_MISSING = true,
+  HOLD_RETRY_BUDGET_EXHAUSTED = true, HOLD_BACKOFF_STATE_MISSING = true,
+}
+
+-- Somebody with another lease than the recorded one may be at work on it.
+local function is_claimed_by_another(o, evidence)
+  for at = 1, #evidence.claims, 3 do
+    if evidence.claims[at] ~= o.lease_id and tonumber(evidence.claims[at + 2]) > NOW then
+      return true
+    end
+  end
+  return false
+end
+
 -- Nobody may attempt it until a reviewer says what is true of it. `evidence`: what the decision was made from, when the
 -- caller decided; otherwise what there is now, beside the fields to write. A hold ends the lease.
 local function hold(o, code, fields, evidence)
   evidence = evidence or with(snapshot(o), fields)
+  if GIVES_WAY_TO_A_CLAIM[code] and is_claimed_by_another(o, evidence) then
+    code = 'HOLD_CONCURRENT_LEASE_CLAIM'
+  end
   redis.call('DEL', LEASE .. o.member)
   decided(o, fields, code, evidence)
   append(fields, 'held_ms', int(NOW), 'hold_reason', code)
@@ -32,10 +51,8 @@ end
 
 -- It gives way to a later tick of its schedule, which is due.
 local function coalesce(o, evidence)
-  for at = 1, #evidence.claims, 3 do
-    if evidence.claims[at] ~= o.lease_id and tonumber(evidence.claims[at + 2]) > NOW then
-      return hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}, evidence) -- somebody may be at work on it
-    end
+  if is_claimed_by_another(o, evidence) then
+    return hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}, evidence)
   end
   if is_open_question(o) then
     evidence.reconciled = nil
@@ -46,10 +63,15 @@ local function coalesce(o, evidence)
   finish(o, 'COALESCED', 'newer_tick_due', fields)
 end
 
--- Nothing more is to be attempted. An unknown outcome is not closed by that: somebody has to look.
+-- Nothing more is to be attempted. An unknown outcome is not closed by that, and neither is somebody's claim: somebody
+-- has to look.
 local function cancel(o, reason)
+  local evidence = snapshot(o)
+  if is_claimed_by_another(o, evidence) then
+    return hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}, evidence)
+  end
   if is_open_question(o) then
-    return hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {})
+    return hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', {}, evidence)
   end
   return finish(o, 'CANCELLED', reason, {})
 end
