@@ -30,7 +30,7 @@ def samples(api: Api) -> dict[str, float]:
 def test_an_empty_store_has_metrics_too(api: Api, bench: Bench) -> None:
     bench.backend.client.flushall()
     found = samples(api)
-    assert (found["duly_schedules"], found["duly_duty_held"], found["duly_recent_attempts"]) == (0, 0, 0)
+    assert (found["duly_schedules"], found["duly_duty_held"], found["duly_attempts_total"]) == (0, 0, 0)
     assert "duly_duty_fence" not in found
 
 
@@ -39,11 +39,12 @@ def test_metrics_tell_what_the_fleet_did(api: Api, bench: Bench, lived_in: Occur
     assert (found["duly_schedules"], found["duly_holds"], found["duly_approvals"]) == (4, 1, 0)
     assert (found["duly_duty_held"], found["duly_duty_fence"]) == (1, float(api.get("fleet")["duty"]["fence"]))
     assert found["duly_processes worker idle"] == 1
-    assert found["duly_recent_attempts"] == 2
-    assert (found["duly_recent_runs succeeded"], found["duly_recent_runs held"]) == (1, 1)
-    assert found["duly_recent_enqueued scheduled"] == len(
-        [each for each in bench.store.trails.runs(None, 100)[0] if each.event == "enqueued"]
-    )
+    assert found["duly_attempts_total"] == 2
+    assert (found["duly_runs_total succeeded"], found["duly_runs_total held"]) == (1, 1)
+    assert found["duly_duty_changes_total"] == 2, "taken, and taken again when its minute was over"
+    made = [e.reason for e in bench.store.trails.runs(None, 100)[0] if e.event == "enqueued"]
+    assert found["duly_dispatch_lateness_seconds_count"] == made.count("scheduled") > 0
+    assert found["duly_ticks_total enqueued accepted"] == made.count("scheduled")
     assert found["duly_queue_depth default"] == len(bench.queue())
 
 
@@ -54,7 +55,39 @@ def test_the_lag_and_the_lateness_of_a_dispatch_are_told(api: Api, bench: Bench)
     bench.sweep()
     found = samples(api)
     assert found["duly_sweep_lag_seconds"] == 0
-    assert {found[f"duly_recent_dispatch_lateness_seconds {q}"] for q in ("0.5", "0.95", "1.0")} == {2.5}
+    buckets = [found[f"duly_dispatch_lateness_seconds_bucket {le}"] for le in ("2.048", "4.096", "+Inf")]
+    assert (buckets, found["duly_dispatch_lateness_seconds_sum"]) == ([0, 1, 1], 2.5)
+
+
+def test_jitter_is_not_lateness(api: Api, bench: Bench) -> None:
+    bench.add(spec="@every:60000", jitter_window_ms=30_000)
+    bench.due()
+    assert samples(api)["duly_dispatch_lateness_seconds_sum"] == 0
+
+
+def test_a_tick_later_than_the_last_class_is_counted_beyond_it(api: Api, bench: Bench) -> None:
+    bench.add(spec="@every:86400000", missed_run_policy="run_once")
+    for late_ms in (4_194_304, 4_194_305):
+        bench.pass_time(bench.store.schedules.get("docs").next_run_ms + late_ms - bench.store.schedules.now_ms())
+        bench.sweep()
+    found = samples(api)
+    assert found["duly_dispatch_lateness_seconds_bucket 4194.304"] == 1
+    assert found["duly_dispatch_lateness_seconds_count"] == 2
+
+
+def test_dropped_ticks_are_all_counted(api: Api, bench: Bench) -> None:
+    bench.add(spec="@every:60000", missed_run_policy="run_once")
+    bench.pass_time(10 * 60_000)
+    bench.sweep()
+    assert samples(api)["duly_ticks_total skipped backlog_dropped"] == 9
+
+
+def test_restarting_the_console_or_trimming_the_history_loses_no_count(api: Api, bench: Bench) -> None:
+    bench.add(spec="@every:60000")
+    bench.due()
+    before = samples(api)["duly_ticks_total enqueued accepted"]
+    bench.backend.client.delete(bench.store.keys.fleet_runs, bench.store.keys.events("docs"))
+    assert samples(api)["duly_ticks_total enqueued accepted"] == before == 1
 
 
 def test_a_sweep_tells_how_long_it_took_once_the_duty_holder_says_so(api: Api, bench: Bench) -> None:

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from duly.common.errors import StoreUnavailable
-from duly.scheduler.service import Candidate
-from duly.scheduler.sweep import Sweeper
+from duly.scheduler.service import BEAT_MS, Candidate
+from duly.scheduler.sweep import Sweep, Sweeper
 from tests.conftest import Backend
 from tests.store.conftest import Bench, definition
 
@@ -103,6 +103,32 @@ def test_no_candidate_sleeps_longer_than_it_may_to_keep_the_duty(fake: Backend) 
     candidate = Candidate(store, Sweeper(store), "a.s", StoppedClock())
     candidate.step()
     assert candidate.step() == 300
+
+
+def test_the_holder_tells_how_long_its_longest_sweep_took_since_it_last_said_so(fake: Backend) -> None:
+    store, clock = fake.store(duty_ttl_ms=600_000), MovedClock()
+    sweeper = Sweeper(store)
+    sweep_once, takes_ms = sweeper.sweep_once, iter((5.0, 20.0, 2.0, 1.0))
+
+    def slow(token: str) -> Sweep | None:
+        clock.now_ms += next(takes_ms)
+        return sweep_once(token)
+
+    sweeper.sweep_once = slow  # type: ignore[method-assign]
+    candidate = Candidate(store, sweeper, "a.s", clock)
+    told = []
+    for wait_ms in (0.0, 0.0, 0.0, BEAT_MS, BEAT_MS):
+        clock.now_ms += wait_ms
+        candidate.step()
+        told.append(store.fleet.snapshot()["workers"][0].get("sweep_ms"))
+    assert told == [None, None, None, 20, 2]
+
+
+class MovedClock:
+    now_ms = 0.0
+
+    def monotonic_ms(self) -> float:
+        return self.now_ms
 
 
 class StoppedClock:

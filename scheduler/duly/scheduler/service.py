@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import redis
 
@@ -31,6 +32,7 @@ class Candidate:
         self._token = new_token()
         self._holding = False
         self._beat_at_ms = 0.0
+        self._longest_sweep_ms = 0.0
         self._away = False
 
     @property
@@ -51,7 +53,7 @@ class Candidate:
                 wait_ms = self._claim()
                 self._say_back()
                 return wait_ms
-            sweep = self._sweeper.sweep_once(self._token)
+            sweep = self._timed_sweep()
         except StoreUnavailable as error:
             self._say_once(error)
             return UNAVAILABLE_WAIT_MS
@@ -71,6 +73,12 @@ class Candidate:
         except StoreUnavailable as error:
             log.warning("duty not handed over: %s", error, extra={"action": "store_unavailable"})
         self._holding = False
+
+    def _timed_sweep(self) -> Sweep | None:
+        began_ms = self._clock.monotonic_ms()
+        sweep = self._sweeper.sweep_once(self._token)
+        self._longest_sweep_ms = max(self._longest_sweep_ms, self._clock.monotonic_ms() - began_ms)
+        return sweep
 
     def _claim(self) -> float:
         ttl_ms = self._store.settings.duty_ttl_ms
@@ -104,9 +112,11 @@ class Candidate:
 
     def _beat(self, now_ms: float) -> None:
         if now_ms >= self._beat_at_ms:
-            self._store.fleet.beat(
-                self._name, {"role": "scheduler", "state": "holding" if self._holding else "standby"}
-            )
+            details: dict[str, Any] = {"role": "scheduler", "state": "holding" if self._holding else "standby"}
+            if self._longest_sweep_ms:
+                details["sweep_ms"] = round(self._longest_sweep_ms, 3)
+            self._store.fleet.beat(self._name, details)
+            self._longest_sweep_ms = 0.0
             self._beat_at_ms = now_ms + BEAT_MS
 
 

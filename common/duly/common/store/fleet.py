@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from duly.common.instant import to_rfc3339
+from duly.common.records.totals import Totals, totals_of
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import RQ_QUEUE_STEM, RQ_QUEUES, Keys
 from duly.common.store.scripts import Scripts
@@ -61,6 +62,11 @@ class FleetStore:
             "approvals": approvals,
             "lag_ms": max(0, now_ms - int(head[0][1])) if head else 0,
         }
+
+    def totals(self) -> Totals:
+        """What has happened since the store was new. Every count only grows, unless Redis loses its data."""
+        with translated():
+            return totals_of(self._client.hgetall(self._keys.totals))
 
     def _workers(self, seen: list[tuple[str, float]], now_ms: int) -> list[dict[str, Any]]:
         if not seen:

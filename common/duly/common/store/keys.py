@@ -42,6 +42,7 @@ LIFETIMES: dict[str, Lifetime] = {
     "holds": Lifetime.PERMANENT,
     "approvals": Lifetime.PERMANENT,
     "fence": Lifetime.PERMANENT,
+    "totals": Lifetime.PERMANENT,
     "workers": Lifetime.PERMANENT,
     "runs": Lifetime.CAPPED,
     "runs:*": Lifetime.CAPPED,
@@ -97,6 +98,11 @@ class Keys:
     def fence(self) -> str:
         """Counter behind every fencing token; it only grows."""
         return f"{self.prefix}:fence"
+
+    @property
+    def totals(self) -> str:
+        """Counts of what has happened since the store was new; they only grow."""
+        return f"{self.prefix}:totals"
 
     @property
     def duty(self) -> str:
@@ -197,6 +203,7 @@ class Keys:
             "HOLDS": self.holds,
             "APPROVALS": self.approvals,
             "FENCE": self.fence,
+            "TOTALS": self.totals,
             "DUTY": self.duty,
             "DUTY_HOLDER": self.duty_holder,
             "WORKERS": self.workers,

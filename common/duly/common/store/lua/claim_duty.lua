@@ -17,4 +17,5 @@ local fence = int(redis.call('INCR', FENCE))
 redis.call('DEL', DUTY_HOLDER)
 redis.call('HSET', DUTY_HOLDER, 'holder', holder, 'fence', fence, 'since_ms', int(NOW))
 redis.call('PEXPIRE', DUTY_HOLDER, ttl_ms)
+tally('duty', 1)
 return { 'holding', fence }

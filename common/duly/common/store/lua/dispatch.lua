@@ -290,7 +290,9 @@ for _ = 1, tonumber(take()) do
   shared[take()] = take_list()
 end
 local replies = {}
+tally_together()
 for i = 1, tonumber(count) do
   replies[i] = apply(take_schedule())
 end
+write_tallies()
 return { 'dispatched', int(NOW), replies }

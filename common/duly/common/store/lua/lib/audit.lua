@@ -6,7 +6,8 @@ local AUDIT_KEPT = 100
 
 local function audit(id, e)
   local key = EVENTS .. id
-  local count, first_recorded = e.count or '1', int(NOW)
+  local times, first_recorded = e.count or '1', int(NOW)
+  tally('tick:' .. e.outcome .. ':' .. e.reason, times)
   if e.outcome == 'failed' then
     local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
     if last then
@@ -15,13 +16,13 @@ local function audit(id, e)
         f[last[2][at]] = last[2][at + 1]
       end
       if f.outcome == 'failed' and f.tick_ms == e.tick and f.reason == e.reason then
-        count, first_recorded = int(tonumber(f.count) + 1), f.first_recorded_ms
+        times, first_recorded = int(tonumber(f.count) + 1), f.first_recorded_ms
         redis.call('XDEL', key, last[1])
       end
     end
   end
   redis.call('XADD', key, 'MAXLEN', '=', AUDIT_KEPT, '*', 'tick_ms', e.tick, 'outcome', e.outcome, 'reason',
-    e.reason, 'job_id', e.job_id or '', 'count', count, 'first_tick_ms', e.first or e.tick, 'last_tick_ms',
+    e.reason, 'job_id', e.job_id or '', 'count', times, 'first_tick_ms', e.first or e.tick, 'last_tick_ms',
     e.last or e.tick, 'first_recorded_ms', first_recorded, 'recorded_ms', int(NOW))
 end
 

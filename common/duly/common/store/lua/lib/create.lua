@@ -19,6 +19,9 @@ local function create(id, tick, kind, terms, own)
     o[fields[at]] = fields[at + 1]
   end
   history(o, 'enqueued', kind)
+  if kind == 'scheduled' then
+    tally_lateness(math.max(NOW - tonumber(tick) - tonumber(o.applied_jitter_ms), 0))
+  end
   if o.approval == 'required' then
     redis.call('ZADD', APPROVALS, int(NOW), o.member)
   end

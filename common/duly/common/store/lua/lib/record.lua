@@ -1,5 +1,6 @@
 -- Names, time, and the one way to change an occurrence: its state, the sets that index it and its history move
 -- together or not at all. Nothing here writes unless a function is called.
+-- include: totals
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -52,6 +53,7 @@ local function history(o, event, reason)
   end
   add(RUNS .. o.id, '=', schedule_history)
   add(FLEET_RUNS, '~', fleet_history)
+  tally('run:' .. event .. ':' .. o.state, 1)
 end
 
 -- The sweep looks at the occurrence at this instant.
