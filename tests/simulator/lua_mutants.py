@@ -122,7 +122,7 @@ SWEEP = [
         IN_ORDER),
     lua("attend: a lease that still holds", "attend", "if left > 0 then", "if false then", ONE_OWNER),
     lua("attend: nothing is delivered again", "attend",
-        "push_job(job_id, queue, { data = data, meta = meta, description = description }, shared_fields)", "",
+        "push_job(o.id, o.tick, attempt, queue, shared_fields)", "",
         FORGOTTEN),
     lua("attend: the entry counts, not the job", "attend", "if in_queue(job_id, queue) then", "if looks > 0 then",
         FORGOTTEN),

@@ -59,19 +59,15 @@ class ManualRuns:
         raise _refusal(word, schedule_id)
 
     def _ask(self, record: ScheduleRecord, key: str, request: str, tick_ms: int) -> tuple[str, str]:
-        definition = record.definition
-        occurrence = Occurrence(record.schedule_id, tick_ms)
         with translated():
             reply = self._scripts.call(
                 "run_now",
-                jobs.shared_fields(definition.queue, tick_ms),
-                **jobs.own_fields(occurrence, 1)._asdict(),
+                jobs.shared_fields(record.definition.queue, tick_ms),
                 schedule_id=record.schedule_id,
                 revision=record.revision,
                 request=hashlib.sha256(request.encode()).hexdigest()[:16] if request else "",
                 manual_key=self._keys.manual(record.schedule_id, key),
                 tick_ms=tick_ms,
-                job_id=job_id(occurrence, 1),
                 queue_limit=self._queue_limit,
             )
         return reply[0], reply[1] if len(reply) > 1 else ""

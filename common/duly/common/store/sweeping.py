@@ -6,6 +6,7 @@ changes nothing.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +16,12 @@ from typing import Any
 import redis
 
 from duly.common.errors import StoreRefused
-from duly.common.identity import Occurrence, canonical_json, job_id
+from duly.common.identity import Occurrence, canonical_json
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.evidence import model_of
 from duly.common.store import jobs
 from duly.common.store.connection import Client, refusal, translated
-from duly.common.store.scripts import Scripts, Value
+from duly.common.store.scripts import Scripts
 from duly.common.timetable import TickRange
 
 log = logging.getLogger(__name__)
@@ -140,10 +141,10 @@ class SweepStore:
         _, now_ms, schedules, occurrences, upcoming = reply
         return Survey(
             now_ms=int(now_ms),
-            schedules=[_due(row) for row in schedules],
+            schedules=[_due(row) for row in json.loads(schedules)],
             occurrences=[
                 WatchedOccurrence(Occurrence.parse(row[0]), int(row[1] or 0), row[2] or "default")
-                for row in occurrences
+                for row in json.loads(occurrences)
             ],
             upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
         )
@@ -154,11 +155,11 @@ class SweepStore:
         """Carry out the orders in one script; one reply for each, in order."""
         with translated():
             reply = self._scripts.call(
-                "dispatch", _encode(orders, now_ms), duty_token=token, queue_limit=queue_limit, count=len(orders)
+                "dispatch", duty_token=token, queue_limit=queue_limit, orders=_encode(orders, now_ms)
             )
         if reply[0] == "lost_duty":
             return None
-        return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in reply[2]]
+        return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in json.loads(reply[1])]
 
     def attend(self, token: str, watched: Sequence[WatchedOccurrence], now_ms: int) -> list[str] | None:
         """Look at each occurrence: expire its lease, release its retry, deliver it again. One word for each."""
@@ -171,12 +172,10 @@ class SweepStore:
                     pipe,
                     "attend",
                     jobs.shared_fields(each.queue, now_ms),
-                    **jobs.own_fields(each.occurrence, attempt)._asdict(),
                     duty_token=token,
                     schedule_id=each.occurrence.schedule_id,
                     tick_ms=each.occurrence.tick_ms,
                     attempt=attempt,
-                    job_id=job_id(each.occurrence, attempt),
                     queue=each.queue,
                 )
             replies = pipe.execute(raise_on_error=False)
@@ -226,40 +225,30 @@ def terms(definition: ScheduleDefinition) -> str:
     )
 
 
-def _encode(orders: Sequence[DispatchOrder], now_ms: int) -> list[Value]:
-    """The items of `lua/dispatch.lua`, in the order its header gives."""
-    queues = sorted({order.definition.queue for order in orders if order.definition and order.ticks})
-    items: list[Value] = [len(queues)]
-    for queue in queues:
-        shared = jobs.shared_fields(queue, now_ms)
-        items += (queue, len(shared), *shared)
-    for order in orders:
-        items += _encode_order(order)
-    return items
+def _encode(orders: Sequence[DispatchOrder], now_ms: int) -> str:
+    """The orders of `lua/dispatch.lua`, as its header gives them."""
+    queues = {order.definition.queue for order in orders if order.definition and order.ticks}
+    shared = {queue: jobs.shared_fields(queue, now_ms) for queue in sorted(queues)}
+    return json.dumps({"jobs": shared, "schedules": [_row(order) for order in orders]}, ensure_ascii=False)
 
 
-def _encode_order(order: DispatchOrder) -> list[Value]:
+def _row(order: DispatchOrder) -> list[object]:
     seen, dropped = order.seen, order.dropped
-    items: list[Value] = [
+    return [
         seen.schedule_id, seen.revision, order.definition_revision, seen.incarnation,
         _text(seen.next_run_ms), seen.carry,
         _text(order.new_next_ms), _text(order.new_due_ms), order.new_carry,
-        *((dropped.count, dropped.first_ms, dropped.last_ms) if dropped else (0, "", "")),
+        *((str(dropped.count), str(dropped.first_ms), str(dropped.last_ms)) if dropped else ("0", "", "")),
         _text(order.backlog_until_ms),
         # Only carried ticks bring terms along: those of the definition they belong to.
         terms(order.definition) if seen.carry and order.definition else "",
-        len(order.ticks),
+        [(str(tick.tick_ms), str(tick.jitter_ms), tick.action.value, tick.reason) for tick in order.ticks],
     ]  # fmt: skip
-    for tick in order.ticks:
-        occurrence = Occurrence(seen.schedule_id, tick.tick_ms)
-        own = jobs.own_fields(occurrence, 1) if tick.action is Action.ENQUEUE else ("", "", "")
-        items += (tick.tick_ms, tick.jitter_ms, tick.action.value, tick.reason, job_id(occurrence, 1), *own)
-    return items
 
 
 def _due(row: list[Any]) -> DueSchedule:
     schedule_id, revision, definition_revision, incarnation, state, next_run, until, carry, finished = (
-        row[n] if n < len(row) and row[n] is not None else "" for n in range(9)
+        row[n] if n < len(row) and row[n] else "" for n in range(9)
     )
     last_run = finished.partition(" ")[0]
     return DueSchedule(

@@ -2,7 +2,7 @@
 -- wait is over becomes PENDING, and a PENDING occurrence whose job is in no queue is delivered again.
 -- include: outcome
 -- include: delivery
--- ARGV: duty_token schedule_id tick_ms attempt job_id queue data meta description shared_fields...
+-- ARGV: duty_token schedule_id tick_ms attempt queue shared_fields...
 -- Replies: lost_duty | gone | leased | waiting | queued | delivered | held | not_due | changed
 
 if redis.call('GET', DUTY) ~= duty_token then
@@ -43,7 +43,7 @@ if is_too_late(o) and awaits_approval(o) then
   cancel(o, 'too_late')
   return { o.state == 'HELD' and 'held' or 'gone' }
 end
-local looks = tonumber(o.looks or '') or 0
+local looks, job_id = tonumber(o.looks or '') or 0, job_id_of(o.id, o.tick, attempt)
 local reason = blocked(o)
 if reason then
   watch(o, reason == 'approval' and approval_look_ms(o) or next_look_ms(0))
@@ -55,7 +55,7 @@ if in_queue(job_id, queue) then
   return { 'queued' }
 end
 redis.call('DEL', RQ_JOB .. job_id)
-push_job(job_id, queue, { data = data, meta = meta, description = description }, shared_fields)
+push_job(o.id, o.tick, attempt, queue, shared_fields)
 redis.call('HSET', OCCURRENCE .. o.member, 'job_id', job_id)
 history(o, 'delivered', looks > 0 and 'again' or 'due')
 return { 'delivered' }

@@ -2,51 +2,35 @@
 -- occurrence and its job, the audit record; and only after its last tick the schedule advances, by
 -- compare-and-set on (revision, next run) under the duty fence. A replay finds the occurrence and repeats nothing.
 --
--- items: first the number of queues, and for each its name and what all its jobs share (n, then n names and
--- values); then the schedules, one after another, each:
---   schedule_id revision definition_revision incarnation next_run_ms carry | new_next_ms new_due_ms new_carry |
---   dropped count, first, last | backlog_until_ms (empty: nothing is left for later;
---   with carried ticks: they wait where others would be skipped) |
---   terms (empty: the schedule's own) | n ticks, each:
---     tick_ms jitter_ms action reason job_id data meta description
+-- orders: JSON, all values as text:
+--   jobs: for each queue what all its jobs share, names and values
+--   schedules: one after another, each
+--     [schedule_id, revision, definition_revision, incarnation, next_run_ms, carry, new_next_ms, new_due_ms, new_carry,
+--      dropped count, first, last, backlog_until_ms (empty: nothing is left for later; with carried ticks: they wait
+--      where others would be skipped), terms (empty: the schedule's own), ticks: [tick_ms, jitter_ms, action, reason]]
 -- action: enqueue | skip | fail | hold. A tick that fails stops its schedule there: it stays due, after a growing wait.
 -- A tick that is held becomes an occurrence that nobody may attempt.
 -- include: outcome
 -- include: audit
 -- include: create
 -- include: delivery
--- ARGV: duty_token queue_limit count items...
+-- ARGV: duty_token queue_limit orders
 -- Replies: dispatched | lost_duty
 
 if redis.call('GET', DUTY) ~= duty_token then
   return { 'lost_duty' }
 end
 
-local shared, lengths = {}, {}
-local at = 0
-local function take()
-  at = at + 1
-  return items[at]
-end
-local function take_list()
-  local list = {}
-  for i = 1, tonumber(take()) do
-    list[i] = take()
-  end
-  return list
-end
+local given, lengths = cjson.decode(orders), {}
 
-local function take_schedule()
-  local s = { id = take(), revision = take(), definition_revision = take(), incarnation = take() }
-  s.next_run, s.carry = take(), take()
-  s.new_next, s.new_due, s.new_carry = take(), take(), take()
-  s.dropped, s.dropped_first, s.dropped_last = take(), take(), take()
-  s.cut, s.terms, s.ticks = take(), take(), {}
-  for i = 1, tonumber(take()) do
-    s.ticks[i] = {
-      tick = take(), jitter_ms = take(), action = take(), reason = take(), job_id = take(), data = take(), meta = take(),
-      description = take(),
-    }
+local function read(row)
+  local s = {
+    id = row[1], revision = row[2], definition_revision = row[3], incarnation = row[4], next_run = row[5], carry = row[6],
+    new_next = row[7], new_due = row[8], new_carry = row[9], dropped = row[10], dropped_first = row[11],
+    dropped_last = row[12], cut = row[13], terms = row[14], ticks = {},
+  }
+  for at, t in ipairs(row[15]) do
+    s.ticks[at] = { tick = t[1], jitter_ms = t[2], action = t[3], reason = t[4] }
   end
   return s
 end
@@ -129,7 +113,7 @@ end
 
 local function create_tick(s, t)
   local o = create(s.id, t.tick, 'scheduled', s.terms, {
-    revision = s.definition_revision, incarnation = s.incarnation, job_id = t.job_id, jitter_ms = t.jitter_ms,
+    revision = s.definition_revision, incarnation = s.incarnation, job_id = job_id_of(s.id, t.tick, 1), jitter_ms = t.jitter_ms,
   })
   s.last_tick = math.max(s.last_tick, tonumber(t.tick))
   keep_definition(s)
@@ -168,13 +152,13 @@ local function enqueue(s, t)
   if awaits_approval(o) then
     watch(o, approval_look_ms(o))
   elseif not busy then
-    push_job(t.job_id, queue, t, shared[queue])
+    push_job(s.id, t.tick, 1, queue, given.jobs[queue])
     lengths[queue] = lengths[queue] + 1
   end
   if s.older_pending then
     coalesce_older(s, t.tick)
   end
-  return 'enqueued', 'accepted', t.job_id
+  return 'enqueued', 'accepted', o.job_id
 end
 
 local function settle_tick(s, t)
@@ -254,7 +238,7 @@ local function apply(s)
   end
   if goes_back(s) then
     if tonumber(s.next_run) <= NOW then
-      hold_tick(s, { tick = s.next_run, job_id = '' }, 'HOLD_CHRONOLOGY_INVALID', {
+      hold_tick(s, { tick = s.next_run }, 'HOLD_CHRONOLOGY_INVALID', {
         next_run_ms = int(math.min(tonumber(s.new_next), tonumber(s.next_run) - 1)),
       })
     end
@@ -286,13 +270,10 @@ local function apply(s)
   return done
 end
 
-for _ = 1, tonumber(take()) do
-  shared[take()] = take_list()
-end
 local replies = {}
 tally_together()
-for i = 1, tonumber(count) do
-  replies[i] = apply(take_schedule())
+for at, row in ipairs(given.schedules) do
+  replies[at] = apply(read(row))
 end
 write_tallies()
-return { 'dispatched', int(NOW), replies }
+return { 'dispatched', cjson.encode(replies) }

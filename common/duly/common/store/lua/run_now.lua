@@ -3,7 +3,7 @@
 -- include: changes
 -- include: create
 -- include: delivery
--- ARGV: schedule_id revision manual_key request tick_ms job_id queue_limit data meta description shared_fields...
+-- ARGV: schedule_id revision manual_key request tick_ms queue_limit shared_fields...
 -- Replies: accepted | replayed | conflict | missing | changed | paused | quarantined | backpressure | again
 
 local known = redis.call('GET', manual_key)
@@ -32,13 +32,13 @@ if redis.call('EXISTS', OCCURRENCE .. member(schedule_id, tick_ms)) == 1 then
   return { 'again' }
 end
 local o = create(schedule_id, tick_ms, 'manual', terms, {
-  revision = s[4], incarnation = s[5], job_id = job_id, manual_key = manual_key,
+  revision = s[4], incarnation = s[5], job_id = job_id_of(schedule_id, tick_ms, 1), manual_key = manual_key,
 })
 watch(o, next_look_ms(0))
 redis.call('SET', manual_key, tick_ms .. ' ' .. request)
 changed(schedule_id, 'run', cjson.encode({ tick_ms = tick_ms }))
 redis.call('HSET', SCHEDULE .. schedule_id, 'used_revision', s[4])
 if not blocked(o) then
-  push_job(job_id, terms.queue, { data = data, meta = meta, description = description }, shared_fields)
+  push_job(schedule_id, tick_ms, 1, terms.queue, shared_fields)
 end
 return { 'accepted', tick_ms }

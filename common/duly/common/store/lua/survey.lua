@@ -1,5 +1,5 @@
 -- The duty holder renews the duty and sees what is due: a page of schedules, a page of open occurrences, and
--- when it must look again. One round trip whether or not there is work.
+-- when it must look again. One round trip whether or not there is work; what is due, as JSON.
 -- include: record
 -- include: delivery
 -- ARGV: duty_token duty_ttl_ms page
@@ -48,4 +48,4 @@ for _, name in ipairs(due_now(WATCH)) do
   end
 end
 local upcoming = { next_instant(DUE), next_instant(WATCH) }
-return { 'surveyed', int(NOW), schedules, occurrences, upcoming }
+return { 'surveyed', int(NOW), cjson.encode(schedules), cjson.encode(occurrences), upcoming }

@@ -12,7 +12,7 @@ local function create(id, tick, kind, terms, own)
   redis.call('ZADD', PENDING .. id, tick, tick)
   local o = {
     id = id, tick = tick, member = member(id, tick), state = 'PENDING', kind = kind, attempt = '0', prior_outcome = 'NONE',
-    revision = own.revision, incarnation = own.incarnation, idempotency_key = idempotency_key,
+    revision = own.revision, incarnation = own.incarnation, job_id = own.job_id, idempotency_key = idempotency_key,
     applied_jitter_ms = own.jitter_ms or '0',
   }
   for at = 1, #fields, 2 do
