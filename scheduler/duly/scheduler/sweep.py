@@ -6,6 +6,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.records.definition import ScheduleDefinition
@@ -43,6 +44,7 @@ class Sweeper:
 
     def __init__(self, store: Store, hooks: Hooks | None = None) -> None:
         self._store = store
+        self._queue_limit = store.settings.queue_limit
         self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
         self._definitions: OrderedDict[str, tuple[str, ScheduleDefinition]] = OrderedDict()
@@ -52,16 +54,15 @@ class Sweeper:
 
         Raises StoreUnavailable; the step can be repeated, and repeats nothing that was done.
         """
-        settings = self._store.settings
-        survey = self._store.sweeping.survey(token, settings.duty_ttl_ms, PAGE)
+        survey = self._store.sweeping.survey(token, self._store.settings.duty_ttl_ms, PAGE)
         if survey is None:
             return None
-        orders = [*self._end_pauses(survey), *self._orders(survey)]
-        ticks, more = 0, False
-        for batch in _batches(orders):
-            replies = self._dispatch(token, batch, survey.now_ms)
+        orders = chain(list(self._end_pauses(survey)), self._orders(survey))
+        ticks, more, instants = 0, False, [survey.upcoming_ms]
+        for batch, replies in self._carried_out(token, orders, survey.now_ms):
             if replies is None:
                 return None
+            instants += [order.new_due_ms for order in batch]
             ticks += sum(len(reply.outcomes) for reply in replies)
             more |= any(_more(order, reply, survey.now_ms) for order, reply in zip(batch, replies, strict=True))
             self._report(batch, replies)
@@ -74,19 +75,34 @@ class Sweeper:
         self._forget_definitions()
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
         more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
-        return Sweep(survey.now_ms, _earliest(survey, orders), ticks, len(words), more)
+        return Sweep(survey.now_ms, _earliest(instants), ticks, len(words), more)
 
-    def _dispatch(self, token: str, orders: list[DispatchOrder], now_ms: int) -> list[DispatchReply] | None:
-        """Carry out a batch; when the store cannot handle one of its schedules, the others still get their turn."""
-        try:
-            return self._store.sweeping.dispatch(token, orders, now_ms, self._store.settings.queue_limit)
-        except StoreRefused as error:
-            if len(orders) == 1:
-                log.error("schedule %s: %s", orders[0].seen.schedule_id, error, extra={"action": "store_refused"})
-                return [DispatchReply("refused", [])]
+    def _carried_out(
+        self, token: str, orders: Iterable[DispatchOrder], now_ms: int
+    ) -> Iterator[tuple[list[DispatchOrder], list[DispatchReply] | None]]:
+        """Each batch with its replies; the next one is planned while the store is at work on this one."""
+        batches = _batches(orders)
+        batch = next(batches, None)
+        while batch:
+            following: list[DispatchOrder] | None = None
+            try:
+                with self._store.sweeping.dispatching(token, batch, now_ms, self._queue_limit) as replies:
+                    following = next(batches, None)
+                    done = replies()
+            except StoreRefused:
+                done = self._one_by_one(token, batch, now_ms)
+            yield batch, done
+            batch = following
+
+    def _one_by_one(self, token: str, orders: list[DispatchOrder], now_ms: int) -> list[DispatchReply] | None:
+        """The store cannot handle one of the batch's schedules: the others still get their turn."""
         replies = []
         for order in orders:
-            reply = self._dispatch(token, [order], now_ms)
+            try:
+                reply = self._store.sweeping.dispatch(token, [order], now_ms, self._queue_limit)
+            except StoreRefused as error:
+                log.error("schedule %s: %s", order.seen.schedule_id, error, extra={"action": "store_refused"})
+                reply = [DispatchReply("refused", [])]
             if reply is None:
                 return None
             replies += reply
@@ -232,7 +248,7 @@ def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:
     return DispatchOrder(due, None, due.definition_revision, [tick], None, None, None)
 
 
-def _batches(orders: list[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
+def _batches(orders: Iterable[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
     batch: list[DispatchOrder] = []
     ticks = 0
     for order in orders:
@@ -251,8 +267,5 @@ def _more(order: DispatchOrder, reply: DispatchReply, now_ms: int) -> bool:
     return reply.word == "changed" or (reply.word == "advanced" and bool(order.ticks) and left)
 
 
-def _earliest(survey: Survey, orders: list[DispatchOrder]) -> int | None:
-    instants = [order.new_due_ms for order in orders if order.new_due_ms is not None]
-    if survey.upcoming_ms is not None:
-        instants.append(survey.upcoming_ms)
-    return min(instants, default=None)
+def _earliest(instants: list[int | None]) -> int | None:
+    return min((each for each in instants if each is not None), default=None)

@@ -2,14 +2,16 @@
 
 The header of each file is its interface, and the only place that states it: ``-- ARGV:`` names the arguments
 (bound to locals of the same names; a trailing ``name...`` takes the rest), ``-- Replies:`` the words it may
-answer, ``-- include:`` the fragments it shares, which may include others. Every script is also given all key names (see
-`duly.common.store.keys.Keys.stems`), the fleet's limits and who asks.
+answer, ``-- include:`` the fragments it shares, which may include others, and ``-- Writes: nothing`` that it may run
+where nothing can be written. Every script is also given all key names (see `duly.common.store.keys.Keys.stems`), the
+fleet's limits and who asks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,6 +19,7 @@ from typing import Any, TypeAlias
 
 from redis.client import Pipeline
 from redis.commands.core import Script as RedisScript
+from redis.exceptions import NoScriptError
 
 from duly.common.errors import StoreProtocolError
 from duly.common.settings import Settings
@@ -28,6 +31,7 @@ LIMITS = ("retention_ms", "schedule_history", "fleet_history", "redelivery_ms", 
 # Without this first line a script that runs into the memory limit stops half-way; with it, it is refused
 # before it starts.
 SHEBANG = "#!lua\n"
+READ_ONLY = "#!lua flags=no-writes\n"
 
 Value: TypeAlias = str | int | bytes
 
@@ -41,6 +45,12 @@ class ScriptSource:
     arguments: tuple[str, ...]
     rest: str | None
     replies: frozenset[str]
+    writes: bool = True
+
+    @property
+    def shebang(self) -> str:
+        """The first line for a server: what may be refused, and when."""
+        return SHEBANG if self.writes else READ_ONLY
 
 
 @cache
@@ -57,6 +67,7 @@ def source(name: str) -> ScriptSource:
         arguments=tuple(names),
         rest=rest,
         replies=frozenset(_header(body, "Replies").split(" | ")),
+        writes=_header(body, "Writes") != "nothing",
     )
 
 
@@ -119,6 +130,39 @@ class Scripts:
         """Put a call into a pipeline; give each of its replies to `check`."""
         self._invoke(name, rest, arguments, pipeline)
 
+    @contextmanager
+    def started(
+        self, name: str, rest: Iterable[Value] = (), /, **arguments: Value
+    ) -> Iterator[Callable[[], list[Any]]]:
+        """Send a call; inside the block the server is at work on it, and what the block is given waits for the reply.
+
+        A reply that nobody asked for is dropped, together with its connection.
+        """
+        if not self._shebang:
+            reply = self.call(name, rest, **arguments)
+            yield lambda: reply
+            return
+        script, values = self._script(source(name)), self._values(source(name), rest, arguments)
+        pool = self._client.connection_pool
+        connection, answered = pool.get_connection(), False
+
+        def reply_of_server() -> list[Any]:
+            nonlocal answered
+            try:
+                found = self._client.parse_response(connection, "EVALSHA")
+            except NoScriptError:
+                found = script(keys=self._keys, args=values)
+            answered = True
+            return self.check(name, found)
+
+        try:
+            connection.send_command("EVALSHA", script.sha, len(self._keys), *self._keys, *values)
+            yield reply_of_server
+        finally:
+            if not answered:
+                connection.disconnect()
+            pool.release(connection)
+
     def check(self, name: str, reply: Any) -> list[Any]:
         """The reply itself when its first word is one that the script's header promises."""
         word = reply[0] if isinstance(reply, list) and reply else None
@@ -128,13 +172,15 @@ class Scripts:
 
     def _invoke(self, name: str, rest: Iterable[Value], arguments: dict[str, Value], client: Any) -> Any:
         script = source(name)
+        return self._script(script)(keys=self._keys, args=self._values(script, rest, arguments), client=client)
+
+    def _values(self, script: ScriptSource, rest: Iterable[Value], arguments: dict[str, Value]) -> list[Value]:
         if arguments.keys() != set(script.arguments):
-            raise TypeError(f"{name} takes {script.arguments}, not {tuple(arguments)}")
-        values = self._limits + [arguments[each] for each in script.arguments] + list(rest)
-        return self._script(script)(keys=self._keys, args=values, client=client)
+            raise TypeError(f"{script.name} takes {script.arguments}, not {tuple(arguments)}")
+        return self._limits + [arguments[each] for each in script.arguments] + list(rest)
 
     def _script(self, script: ScriptSource) -> RedisScript:
         if script.name not in self._registered:
-            text = (SHEBANG if self._shebang else "") + script.text
+            text = (script.shebang if self._shebang else "") + script.text
             self._registered[script.name] = self._client.register_script(text)
         return self._registered[script.name]

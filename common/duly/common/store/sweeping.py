@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -153,13 +154,18 @@ class SweepStore:
         self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int
     ) -> list[DispatchReply] | None:
         """Carry out the orders in one script; one reply for each, in order."""
-        with translated():
-            reply = self._scripts.call(
-                "dispatch", duty_token=token, queue_limit=queue_limit, orders=_encode(orders, now_ms)
-            )
-        if reply[0] == "lost_duty":
-            return None
-        return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in json.loads(reply[1])]
+        with self.dispatching(token, orders, now_ms, queue_limit) as replies:
+            return replies()
+
+    @contextmanager
+    def dispatching(
+        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int
+    ) -> Iterator[Callable[[], list[DispatchReply] | None]]:
+        """`dispatch`, with time to do something else inside the block before the replies are asked for."""
+        encoded = _encode(orders, now_ms)
+        call = self._scripts.started("dispatch", duty_token=token, queue_limit=queue_limit, orders=encoded)
+        with translated(), call as reply:
+            yield lambda: _replies(reply())
 
     def attend(self, token: str, watched: Sequence[WatchedOccurrence], now_ms: int) -> list[str] | None:
         """Look at each occurrence: expire its lease, release its retry, deliver it again. One word for each."""
@@ -223,6 +229,12 @@ def terms(definition: ScheduleDefinition) -> str:
             "digest": definition.digest,
         }
     )
+
+
+def _replies(reply: list[Any]) -> list[DispatchReply] | None:
+    if reply[0] == "lost_duty":
+        return None
+    return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in json.loads(reply[1])]
 
 
 def _encode(orders: Sequence[DispatchOrder], now_ms: int) -> str:

@@ -20,7 +20,6 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 from starlette.responses import Response
 
 from duly.common.instant import to_ms
@@ -102,7 +101,7 @@ def _of_totals(totals: Totals) -> Iterator[Metric]:
     began = sum(count for (event, _), count in totals.transitions.items() if event == "began")
     yield CounterMetricFamily("duly_attempts", "Attempts that were begun.", value=began)
     yield CounterMetricFamily("duly_duty_changes", "How often a process took the duty.", value=totals.duty_changes)
-    bounds = [*(floatToGoString(bound / 1000) for bound in LATENESS_BOUNDS_MS), "+Inf"]
+    bounds = [*(f"{bound / 1000}" for bound in LATENESS_BOUNDS_MS), "+Inf"]
     yield HistogramMetricFamily(
         "duly_dispatch_lateness_seconds",
         "From the instant at which a tick is due, jitter included, to its occurrence.",
