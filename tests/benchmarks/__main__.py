@@ -14,10 +14,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import dispatch
+from tests.benchmarks import dispatch, executing
 from tests.benchmarks.measuring import Comparison
 
-BENCHMARKS = {"dispatch": dispatch.measure}
+BENCHMARKS = {"dispatch": dispatch.measure, "executing": executing.measure}
 OUT = Path(__file__).parent / "out"
 
 

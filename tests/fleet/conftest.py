@@ -22,13 +22,15 @@ def server(tmp_path: Path) -> Iterator[Server]:
     running.end()
 
 
-@pytest.fixture
-def new_fleet(tmp_path: Path, server: Server) -> Iterator[Callable[..., Fleet]]:
-    """Makes fleets on the server; settings as in `Settings`."""
+@pytest.fixture(params=["warm", "isolated"])
+def new_fleet(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> Iterator[Callable[..., Fleet]]:
+    """Makes fleets on the server; settings as in `Settings`. In both modes, with the same promises."""
     with contextlib.ExitStack() as stack:
 
         def make(name: str = "fleet", **settings: Any) -> Fleet:
-            return stack.enter_context(contextlib.closing(Fleet(tmp_path / name, server.url, settings)))
+            return stack.enter_context(
+                contextlib.closing(Fleet(tmp_path / name, server.url, settings, request.param == "isolated"))
+            )
 
         yield make
 

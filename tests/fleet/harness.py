@@ -106,6 +106,8 @@ class Fleet:
     folder: Path
     url: str
     settings: dict[str, Any] = field(default_factory=dict)
+    isolated: bool = False
+    """Whether the workers fork for each job."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -132,6 +134,7 @@ class Fleet:
         command += ["--parent", str(os.getpid())]
         for queue in queues:
             command += ["--queue", queue]
+        command += ["--isolate"] if self.isolated else []
         command += [] if scheduler else ["--no-scheduler"]
         command += [] if grace_ms is None else ["--grace-ms", str(grace_ms)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("DULY_", "RQ_"))}

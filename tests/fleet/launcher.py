@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument("--no-scheduler", action="store_true")
     parser.add_argument("--queue", action="append")
     parser.add_argument("--grace-ms", type=float)
+    parser.add_argument("--isolate", action="store_true")
     options = parser.parse_args()
     # A test run that is killed must not leave a fleet behind.
     die_with_parent(options.parent)
@@ -38,7 +39,8 @@ def main() -> int:
         roles.append((_noted("scheduler", options.folder), RoleOptions(f"{options.name}.s")))
     for number in range(1, options.workers + 1):
         queues = tuple(options.queue or ["default"])
-        worker = RoleOptions(f"{options.name}.{number}", modules=(TASKS,), queues=queues)
+        jobs = 1 if options.isolate else 1_000
+        worker = RoleOptions(f"{options.name}.{number}", modules=(TASKS,), queues=queues, max_jobs=jobs)
         roles.append((_noted("worker", options.folder), worker))
     return Supervisor(Settings.from_environment(), roles, grace_ms=options.grace_ms).run()
 

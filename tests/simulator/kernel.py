@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from duly.scheduler import service
-from duly.worker import attempt, lease_keeper
+from duly.worker import attempt, lease_keeper, performing
 from tests.simulator.stage import Actor, Process, Stage
 
 
@@ -106,7 +106,7 @@ def simulated(stage: Stage, token: Callable[[], str], fenced: Callable[[Process]
             (lease_keeper, "signal", signals),
             (lease_keeper, "threading", threads),
             (lease_keeper, "end_process_group", lambda: _kill(stage)),
-            (attempt, "end_children", lambda: None),
+            (performing, "end_children", lambda: None),
             (attempt, "time", SimpleNamespace(sleep=lambda seconds: stage.sleep(seconds * 1000))),
             (attempt, "new_token", token),
             (service, "new_token", token),

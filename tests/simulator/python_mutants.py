@@ -13,9 +13,9 @@ from duly.common.store.attempts import AttemptStore, Carried, CarriedOut, Judgem
 from duly.common.store.schedules import ScheduleStore
 from duly.scheduler import missed_run, sweep
 from duly.scheduler.sweep import Sweeper
-from duly.worker import attempt, gate
-from duly.worker.attempt import Attempter
+from duly.worker import attempt, gate, performing
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
+from duly.worker.performing import Kind, Outcome
 from duly.worker.probe import Probed
 from tests.simulator.mutants import python
 from tests.simulator.seen import ONE_OWNER, RECOMPUTED, UNKNOWN
@@ -24,7 +24,7 @@ from tests.simulator.ticks import NO_TICK_LOST, OWN_DEFINITION
 FORGOTTEN = "nothing is forgotten"
 _plain_begin: Callable[..., Any] = AttemptStore.begin
 _plain_renew, _plain_settle, _plain_judge = LeaseKeeper._renew, missed_run._settle, gate.judge
-_plain_unsuccessful = Attempter._unsuccessful
+_plain_outcome = performing.outcome_of
 
 
 def _runs_whatever_it_finds(*given: Any) -> Judgement:
@@ -59,18 +59,18 @@ def _nothing_dropped(*args: Any) -> Any:
     return replace(_plain_settle(*args), dropped=None)
 
 
-def _every_end_is_a_failure(self: Attempter, lease: Any, error: BaseException) -> Any:
-    return lambda: self._attempts.fail(lease, type(error).__name__)
+def _every_end_is_a_failure(error: BaseException, *_: Any) -> Outcome:
+    return Outcome(Kind.FAILED, type(error).__name__)
 
 
-def _timeouts_are_failures(self: Attempter, lease: Any, error: BaseException) -> Any:
+def _timeouts_are_failures(error: BaseException, *rest: Any) -> Outcome:
     if isinstance(error, AttemptTimedOut):
-        return lambda: self._attempts.fail(lease, "timeout")
-    return _plain_unsuccessful(self, lease, error)
+        return Outcome(Kind.FAILED, "timeout")
+    return _plain_outcome(error, *rest)
 
 
-def _failures_are_successes(self: Attempter, lease: Any, error: BaseException) -> Any:
-    return lambda: self._attempts.complete(lease, "")
+def _failures_are_successes(*_: Any) -> Outcome:
+    return Outcome(Kind.SUCCEEDED, "")
 
 
 ALL = [
@@ -80,9 +80,9 @@ ALL = [
     python("worker: the probe's doubt", attempt, "ask_probe", lambda *_: Probed("NO_COMMITTED_RESULT", ""), UNKNOWN),
     python("worker: the probe is always content", attempt, "ask_probe", lambda *_: Probed("COMMITTED", ""), UNKNOWN),
     python("worker: begins whatever is said", AttemptStore, "begin", _begin_whatever_is_said, ONE_OWNER),
-    python("worker: an unknown outcome is a failure", Attempter, "_unsuccessful", _every_end_is_a_failure, UNKNOWN),
-    python("worker: a time-out is a failure", Attempter, "_unsuccessful", _timeouts_are_failures, UNKNOWN),
-    python("worker: a failure is a success", Attempter, "_unsuccessful", _failures_are_successes, UNKNOWN),
+    python("worker: an unknown outcome is a failure", performing, "outcome_of", _every_end_is_a_failure, UNKNOWN),
+    python("worker: a time-out is a failure", performing, "outcome_of", _timeouts_are_failures, UNKNOWN),
+    python("worker: a failure is a success", performing, "outcome_of", _failures_are_successes, UNKNOWN),
     python("keeper: the fence", LeaseKeeper, "_arm", lambda _self: None, ONE_OWNER),
     python("keeper: a renewal counts from its reply", LeaseKeeper, "_renew", _renewal_proves_from_the_reply, ONE_OWNER),
     python("keeper: nothing is renewed, and all is well", LeaseKeeper, "_renew", _renews_nothing, ONE_OWNER),

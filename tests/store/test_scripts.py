@@ -11,6 +11,7 @@ import pytest
 from duly.common.errors import StoreProtocolError
 from duly.common.store.attempts import Carried, Claim, Ending
 from duly.common.store.scripts import script_names, source
+from duly.common.store.turns import Met
 from tests.conftest import Backend
 
 # Replies that a caller reads as an enum, and the scripts whose replies they are.
@@ -18,6 +19,7 @@ ENUMS: list[tuple[type[StrEnum], list[str]]] = [
     (Claim, ["acquire"]),
     (Ending, ["complete", "fail", "relinquish", "commit_by_probe"]),
     (Carried, ["begin", "hold", "hand_back"]),
+    (Met, ["turn"]),
 ]
 
 
@@ -37,7 +39,8 @@ def test_every_script_says_what_it_does_what_it_takes_and_what_it_answers(name: 
 @pytest.mark.parametrize("name", script_names())
 def test_a_script_answers_with_the_words_of_its_header_and_with_all_of_them(name: str) -> None:
     code = "\n".join(line for line in body(name).splitlines() if not line.startswith("--"))
-    library = body("lib/schedule") if "include: schedule" in body(name) else ""
+    included = re.findall(r"^-- include: (schedule|claim|completion)$", body(name), re.MULTILINE)
+    library = "".join(body(f"lib/{each}") for each in included)
     said = set(re.findall(r"'(\w+)'", " ".join(re.findall(r"return (\{[^}]*\})", code + library))))
     assert source(name).replies <= said
 

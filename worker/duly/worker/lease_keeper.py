@@ -16,10 +16,11 @@ import os
 import signal
 import threading
 from types import FrameType
+from typing import Protocol
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
-from duly.common.store.attempts import AttemptStore, Lease
+from duly.common.store.attempts import Lease
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +39,32 @@ def fence_margin_ms(ttl_ms: int) -> float:
     return min(max(ttl_ms / 10, 100.0), 2_000.0)
 
 
+class Renewals(Protocol):
+    """Where a lease is renewed: the store, or for a work-horse its worker."""
+
+    def renew(self, lease: Lease, /) -> bool:
+        """Whether the lease was extended; raises StoreUnavailable when nothing is known."""
+
+
+class Keeper(Protocol):
+    """What whoever records an attempt's outcome has to know of its lease."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the lease is still proven by the local clock."""
+
+    def settle(self, settling: bool = True) -> None:
+        """From here on the outcome is recorded, which ends the lease."""
+
+    def __enter__(self) -> Keeper: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 class LeaseKeeper:
     """Renews one lease from entering the block until leaving it. Use in the main thread of a work-horse only."""
 
-    def __init__(self, attempts: AttemptStore, lease: Lease, asked_ms: float, clock: Clock | None = None) -> None:
+    def __init__(self, attempts: Renewals, lease: Lease, asked_ms: float, clock: Clock | None = None) -> None:
         """``asked_ms``: the local clock right before the lease was asked for."""
         self._attempts = attempts
         self._lease = lease
@@ -53,21 +76,35 @@ class LeaseKeeper:
         self._timeout_lock = threading.Lock()
         self._changed = threading.Event()
         self._ended = False
-        self._thread = threading.Thread(target=self._keep, name="lease-keeper", daemon=True)
+        self._renew_at_ms = 0.0
         self._main_thread = threading.get_ident()
 
     def __enter__(self) -> LeaseKeeper:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.signal(TIMEOUT_SIGNAL, self._on_timeout)
         self._arm()
-        self._thread.start()
+        self._renew_at_ms = self._clock.monotonic_ms() + self._lease.ttl_ms / 3
+        self._watch()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._unwatch()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _watch(self) -> None:
+        """Have a thread look after the lease and the time-out; whoever has one already says so by overriding this."""
+        self._thread = threading.Thread(target=self._keep, name="lease-keeper", daemon=True)
+        self._thread.start()
+
+    def _unwatch(self) -> None:
+        """Nothing looks after it any more when this returns."""
         self._ended = True
         self._changed.set()
         self._thread.join()
-        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _wake(self) -> None:
+        """The time-out begins or ends: the thread may have to look earlier than it meant to."""
+        self._changed.set()
 
     @property
     def alive(self) -> bool:
@@ -79,13 +116,13 @@ class LeaseKeeper:
         with self._timeout_lock:
             self._deadline_ms = self._clock.monotonic_ms() + timeout_ms
             self._timeout_raised = False
-        self._changed.set()
+        self._wake()
 
     def stop_timeout(self) -> None:
         """The work has ended; its outcome is being recorded, and no time-out may interrupt that."""
         with self._timeout_lock:
             self._deadline_ms = None
-        self._changed.set()
+        self._wake()
 
     def settle(self, settling: bool = True) -> None:
         """From here on the outcome is recorded, which ends the lease: a renewal that finds it gone is no alarm."""
@@ -99,17 +136,27 @@ class LeaseKeeper:
         left_ms = self._proven_until_ms - self._clock.monotonic_ms()
         # Zero would disarm the timer; a lease already over must end the process at once.
         signal.setitimer(signal.ITIMER_REAL, max(left_ms, 0.001) / 1000)
+        if not self.alive and left_ms > 0.001:  # stopped between the two, when no timer ran
+            signal.setitimer(signal.ITIMER_REAL, 0.000001)
 
     def _keep(self) -> None:
-        renew_at_ms = self._clock.monotonic_ms() + self._lease.ttl_ms / 3
         while not self._ended:
             self._changed.clear()
-            now_ms = self._clock.monotonic_ms()
-            if now_ms >= renew_at_ms:
-                renew_at_ms = now_ms + (self._lease.ttl_ms / 3 if self._renew(now_ms) else _TRY_AGAIN_MS)
-            deadline_ms = self._watch_timeout(now_ms)
-            until_ms = renew_at_ms if deadline_ms is None else min(renew_at_ms, deadline_ms)
+            until_ms = self.look()
             self._changed.wait(max(until_ms - self._clock.monotonic_ms(), 1.0) / 1000)
+
+    def next_look_ms(self) -> float:
+        """When `look` has something to do."""
+        deadline_ms = self._deadline_ms
+        return self._renew_at_ms if deadline_ms is None else min(self._renew_at_ms, deadline_ms)
+
+    def look(self) -> float:
+        """Renew the lease and watch the time-out, where that is due; when to look again."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._renew_at_ms:
+            self._renew_at_ms = now_ms + (self._lease.ttl_ms / 3 if self._renew(now_ms) else _TRY_AGAIN_MS)
+        self._watch_timeout(now_ms)
+        return self.next_look_ms()
 
     def _renew(self, asked_ms: float) -> bool:
         try:
@@ -125,19 +172,18 @@ class LeaseKeeper:
         self._arm()
         return True
 
-    def _watch_timeout(self, now_ms: float) -> float | None:
-        """Raise the time-out when it has come, kill after its grace; the instant to look again, or None."""
+    def _watch_timeout(self, now_ms: float) -> None:
+        """Raise the time-out when it has come, kill after its grace."""
         with self._timeout_lock:
             if self._deadline_ms is None or now_ms < self._deadline_ms:
-                return self._deadline_ms
+                return
             if not self._timeout_raised:
                 self._timeout_raised = True
                 self._deadline_ms = now_ms + TIMEOUT_GRACE_MS
                 signal.pthread_kill(self._main_thread, TIMEOUT_SIGNAL)
-                return self._deadline_ms
+                return
         log.error("%s: still running after its time-out; killed", self._lease.occurrence, extra={"action": "timeout"})
         end_process_group()
-        return None
 
 
 def end_process_group() -> None:

@@ -11,6 +11,7 @@ from duly.common.process.roles import RoleOptions
 from duly.common.settings import Settings
 from duly.common.store.connection import translated
 from duly.worker.allow_list import AllowList
+from duly.worker.horse import Limits
 from duly.worker.rq_worker import FleetWorker
 from duly.worker.tasks import import_task_modules, task_names
 
@@ -31,7 +32,8 @@ def run(settings: Settings, options: RoleOptions) -> int:
     quiet_rq()
     try:
         with translated():
-            worker = FleetWorker(settings, options.name, options.queues, allow_list)
+            limits = Limits(options.max_jobs, options.max_memory_mb)
+            worker = FleetWorker(settings, options.name, options.queues, allow_list, limits)
             worker.work(burst=options.burst)
     except StoreUnavailable as error:
         log.error("%s: %s", options.name, error, extra={"action": "store_unavailable"})

@@ -12,10 +12,13 @@ from typing import Any
 
 import redis
 from rq import Queue, Worker
+from rq.exceptions import NoSuchJobError
 from rq.executions import Execution
 from rq.job import Job
 from rq.serializers import JSONSerializer
 from rq.timeouts import UnixSignalDeathPenalty
+from rq.utils import now
+from rq.worker import WorkerStatus
 
 from duly.common.errors import DulyError, StoreUnavailable
 from duly.common.identity import Occurrence, new_token
@@ -24,10 +27,15 @@ from duly.common.process.roles import GIVE_UP
 from duly.common.settings import Settings
 from duly.common.store import Store
 from duly.common.store.connection import connect
+from duly.common.store.jobs import ATTEMPT_FUNCTION
+from duly.common.store.turns import Hand
 from duly.worker.allow_list import AllowList
 from duly.worker.attempt import Attempter, in_words
 from duly.worker.entry import install
 from duly.worker.group_guard import GroupGuard, kill_group
+from duly.worker.horse import Limits
+from duly.worker.rounds import Rounds
+from duly.worker.stable import Stable
 from duly.worker.tasks import task_names
 
 log = logging.getLogger(__name__)
@@ -83,7 +91,9 @@ class FleetWorker(Worker):
     death_penalty_class = SparingDeathPenalty
     max_connection_wait_time = 2.0
 
-    def __init__(self, settings: Settings, name: str, queues: Sequence[str], allow_list: AllowList) -> None:
+    def __init__(
+        self, settings: Settings, name: str, queues: Sequence[str], allow_list: AllowList, limits: Limits | None = None
+    ) -> None:
         super().__init__(
             list(queues),
             # RQ keeps a killed worker's name taken for a minute and a half, and a container that starts anew has
@@ -102,6 +112,8 @@ class FleetWorker(Worker):
         self._allow_list = allow_list
         self._guard = GroupGuard()
         self._horse_status: int | None = None
+        self._stable = Stable(limits or Limits(), self._guard, self._become_horse)
+        self._rounds = Rounds(self._store, self._stable, self, self.name, os.getpid(), self._names_in_order)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Run one job in a work-horse, if its function is on the allow-list."""
@@ -110,9 +122,83 @@ class FleetWorker(Worker):
             log.error("job %s %s", job.id, refusal, extra={"action": "job_refused"})
             self.handle_job_failure(job, queue=queue, exc_string=refusal)
             return
+        if job.func_name == ATTEMPT_FUNCTION and self._make_rounds(job, queue):
+            return
         self._beat("busy", job)
         super().execute_job(job, queue)
-        self._beat("idle")
+
+    def _make_rounds(self, job: Job, queue: Queue) -> bool:
+        """Attempt this job of ours, and those of ours that follow it in the queues; False when RQ must run it."""
+        self.set_state(WorkerStatus.BUSY)
+        self._beat("busy", job)
+        started = now()
+        try:
+            taken = self._rounds.run(Hand(job.id, queue.name))
+        except StoreUnavailable as error:
+            log.warning("%s: %s", self._fleet_name, error, extra={"action": "store_unavailable"})
+            return True
+        finally:
+            self._horse_pid = 0
+        with self.connection.pipeline(transaction=False) as pipeline:
+            pipeline.hincrby(self.key, "successful_job_count", taken)
+            self.increment_total_working_time(now() - started, pipeline)
+            self.set_state(WorkerStatus.IDLE, pipeline)
+            pipeline.execute()
+        return taken > 0
+
+    # What a round wants of its worker: see `Employer`.
+    @property
+    def must_stop(self) -> bool:
+        """Whether no further job is to be taken."""
+        return self._stop_requested
+
+    def has_in_hand(self, hand: Hand) -> None:
+        """A job of ours was taken. RQ's commands to stop it find it by its execution, and end the work-horse."""
+        self._horse_pid = self._stable.ready()
+        execution = Execution(hand.execution, hand.job_id, self.connection, self.name)
+        self.executions[execution.id] = execution
+
+    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None:
+        """It has been running for a while."""
+        self._say("busy", occurrence, hand.job_id)
+        try:
+            job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
+            super().maintain_heartbeats(job, self.executions[hand.execution])
+        except NoSuchJobError:
+            self.heartbeat()
+        except redis.exceptions.RedisError as error:
+            log.warning("no heartbeat: %s", type(error).__name__, extra={"action": "store_unavailable"})
+
+    def has_done(self, hand: Hand) -> None:
+        """It has ended; the next turn says so to RQ."""
+        self.executions.pop(hand.execution, None)
+
+    def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
+        """Its work-horse ended under it, or was ended."""
+        self._horse_pid = 0
+        execution = self.executions.pop(hand.execution, None)
+        self._report_death(occurrence, owner)
+        try:
+            self._fail_in_rq(hand, execution, why or f"the work-horse ended with wait status {status}")
+        except redis.exceptions.RedisError as error:
+            log.warning("RQ not told: %s", type(error).__name__, extra={"action": "store_unavailable"})
+
+    def _fail_in_rq(self, hand: Hand, execution: Execution | None, why: str) -> None:
+        try:
+            job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
+        except NoSuchJobError:
+            return
+        queue = self.queue_class(hand.queue, connection=self.connection, job_class=self.job_class)
+        job.ended_at = now()
+        self.handle_job_failure(job, queue=queue, exc_string=why, execution=execution)
+
+    def _names_in_order(self) -> list[str]:
+        return [queue.name for queue in self._ordered_queues]
+
+    def _become_horse(self) -> None:
+        """In a work-horse of the stable, right after the fork."""
+        self._is_horse = True
+        self.setup_work_horse_signals()
 
     def _install_signal_handlers(self) -> None:
         """SIGTERM and SIGINT: finish what runs, then stop. The supervisor's own signal: give it up."""
@@ -163,8 +249,9 @@ class FleetWorker(Worker):
         try:
             super().monitor_work_horse(job, queue, execution)
         finally:
-            if self._horse_status != os.EX_OK:
-                self._report_death(job, pid)
+            occurrence = occurrence_of(job)
+            if self._horse_status != os.EX_OK and occurrence is not None:
+                self._report_death(occurrence, _owner(self.name, pid))
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
         """RQ's wait, which remembers how the work-horse ended; what a killed one had started ends right after it."""
@@ -173,6 +260,7 @@ class FleetWorker(Worker):
         if status != os.EX_OK:
             kill_group(self.horse_pid)
         self._guard.release()
+        self._stable.watch_again()
         return pid, status, usage
 
     def maintain_heartbeats(self, job: Job, execution: Execution) -> None:
@@ -197,18 +285,21 @@ class FleetWorker(Worker):
     def teardown(self) -> None:
         """RQ's farewell, and ours."""
         if not self.is_horse:
+            self._stable.dismiss()
             with contextlib.suppress(StoreUnavailable):
                 self._store.fleet.leave(self._fleet_name)
         super().teardown()  # type: ignore[no-untyped-call]
 
     def _beat(self, state: str, job: Job | None = None) -> None:
-        occurrence = occurrence_of(job) if job is not None else None
+        self._say(state, occurrence_of(job) if job is not None else None, job.id if job is not None else None)
+
+    def _say(self, state: str, occurrence: Occurrence | None, job_id: str | None) -> None:
         details = {
             "role": "worker",
             "state": state,
             "queues": self.queue_names(),
             "occurrence": str(occurrence) if occurrence else None,
-            "job_id": job.id if job is not None else None,
+            "job_id": job_id,
             "pid": self.pid,
             "host": self.hostname,
             "tasks": task_names(),
@@ -216,12 +307,8 @@ class FleetWorker(Worker):
         with contextlib.suppress(StoreUnavailable):  # presence is for people to look at; nothing depends on it
             self._store.fleet.beat(self._fleet_name, details)
 
-    def _report_death(self, job: Job, pid: int) -> None:
-        occurrence = occurrence_of(job)
-        if occurrence is None:
-            return
+    def _report_death(self, occurrence: Occurrence, owner: str) -> None:
         try:
-            owner = _owner(self.name, pid)
             ending = self._store.attempts.report_death(occurrence.schedule_id, owner, "worker_died")
             log.warning(
                 "%s: the process that ran it died: %s", occurrence, in_words(ending), extra={"action": "horse_died"}

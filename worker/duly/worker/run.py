@@ -10,7 +10,8 @@ from datetime import datetime
 
 from duly.common.errors import DulyError
 from duly.common.instant import to_datetime
-from duly.common.store.attempts import AttemptStore, Lease
+from duly.common.store.attempts import Lease
+from duly.worker.lease_keeper import Renewals
 
 MAX_RESULT_REF = 1024
 
@@ -41,7 +42,7 @@ class Run:
     deadline: datetime
     """When the time-out ends the attempt (aware, UTC)."""
     _lease: Lease
-    _attempts: AttemptStore
+    _attempts: Renewals
     _result_ref: str = field(default="")
 
     @property
@@ -89,7 +90,7 @@ def as_current(run: Run) -> Iterator[Run]:
         _current.reset(token)
 
 
-def run_of(lease: Lease, idempotency_key: str, timeout_ms: int, attempts: AttemptStore) -> Run:
+def run_of(lease: Lease, idempotency_key: str, timeout_ms: int, attempts: Renewals) -> Run:
     """The run for a lease just granted."""
     return Run(
         schedule_id=lease.occurrence.schedule_id,

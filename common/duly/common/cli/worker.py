@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 
@@ -38,6 +39,22 @@ def _check_queues(ctx: click.Context, param: click.Parameter, value: tuple[str, 
 @click.option("--no-scheduler", is_flag=True, help="Do not compete for the duty.")
 @click.option("--burst", is_flag=True, help="End when there is nothing left to do.")
 @click.option("--allow-rq", multiple=True, metavar="NAME", help="Module or function that plain RQ jobs may name.")
+@click.option("--isolate", is_flag=True, help="Fork for each job: no attempt finds what another left in memory.")
+@click.option(
+    "--max-jobs",
+    type=click.IntRange(1, 1_000_000),
+    default=1_000,
+    show_default=True,
+    help="Jobs that one forked child runs before another takes its place.",
+)
+@click.option(
+    "--max-memory",
+    type=click.IntRange(1, 1_000_000),
+    default=256,
+    show_default=True,
+    metavar="MB",
+    help="How much a forked child may grow before another takes its place.",
+)
 @process_options
 @shared
 @pass_app
@@ -49,6 +66,9 @@ def worker(
     no_scheduler: bool,
     burst: bool,
     allow_rq: tuple[str, ...],
+    isolate: bool,
+    max_jobs: int,
+    max_memory: int,
     name: str,
     stop_grace_ms: int | None,
     log_level: str,
@@ -62,7 +82,7 @@ def worker(
     configure_log(log_level)
     make_importable()
     check_modules(module)
-    options = RoleOptions(name, module, queue, burst, allow_rq)
+    options = RoleOptions(name, module, queue, burst, allow_rq, 1 if isolate else max_jobs, max_memory)
     roles = list(_roles(options, concurrency, with_scheduler=not no_scheduler))
     check_store(app)
     supervisor = Supervisor(app.settings, roles, grace_ms=stop_grace_ms)
@@ -77,6 +97,4 @@ def _roles(options: RoleOptions, concurrency: int, *, with_scheduler: bool) -> I
 
 
 def _named(options: RoleOptions, suffix: str) -> RoleOptions:
-    return RoleOptions(
-        f"{options.name}.{suffix}", options.modules, options.queues, options.burst, options.allowed_functions
-    )
+    return replace(options, name=f"{options.name}.{suffix}")

@@ -27,6 +27,10 @@ class RoleOptions:
     """End when there is nothing left to do."""
     allowed_functions: tuple[str, ...] = ()
     """Modules or functions that ordinary RQ jobs may name, besides those defined in ``modules``."""
+    max_jobs: int = 1_000
+    """How many attempts one work-horse makes before another takes its place; 1 forks for each."""
+    max_memory_mb: int = 256
+    """How much a work-horse may grow before another takes its place."""
 
 
 Role = Callable[[Settings, RoleOptions], int]

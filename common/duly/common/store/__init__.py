@@ -31,6 +31,7 @@ from duly.common.store.schedules import ScheduleStore
 from duly.common.store.scripts import Scripts
 from duly.common.store.sweeping import SweepStore
 from duly.common.store.trails import TrailStore
+from duly.common.store.turns import TurnStore
 
 MAX_ACTOR = 200
 
@@ -49,6 +50,7 @@ class Store:
         scripts = Scripts(client, self.settings, shebang=shebang, actor=check_line("actor", actor, MAX_ACTOR))
         self.schedules = ScheduleStore(client, self.keys, scripts)
         self.attempts = AttemptStore(client, self.keys, scripts)
+        self.turns = TurnStore(scripts)
         self.sweeping = SweepStore(client, scripts)
         self.manual = ManualRuns(client, self.keys, scripts, self.settings)
         self.holds = HoldStore(client, self.keys, scripts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from duly.common.errors import OccurrenceNotFound
@@ -132,32 +133,7 @@ class AttemptStore:
     def acquire(self, occurrence: Occurrence, attempt: int, token: str, owner: str) -> Grant:
         """Claim the occurrence for attempt number ``attempt``; see `Claim` for the answers."""
         reply = self._call("acquire", occurrence, token=token, owner=owner, attempt=attempt)
-        claim = Claim(reply[0])
-        if claim is Claim.COALESCED:
-            return Grant(claim, newer_tick_ms=int(reply[1]) if reply[1] else None)
-        if claim is not Claim.ACQUIRED:
-            return Grant(claim)
-        _, now_ms, definition, evidence, flat = reply
-        fields = dict(zip(flat[::2], flat[1::2], strict=True))
-        record = OccurrenceRecord.from_hash(occurrence, fields)
-        assert record.fencing_token is not None
-        lease = Lease(
-            occurrence,
-            token,
-            owner,
-            record.fencing_token,
-            record.attempt,
-            int(now_ms),
-            int(fields["lease_ttl_ms"]),
-            int(fields["lease_expires_ms"]),
-        )
-        return Grant(
-            claim,
-            lease,
-            record,
-            ScheduleDefinition.from_json(definition or ""),
-            Evidence.from_text(occurrence, evidence),
-        )
+        return grant_from(reply, occurrence, token, owner)
 
     def evidence(self, occurrence: Occurrence) -> Evidence:
         """The evidence about an occurrence as it stands now; raises OccurrenceNotFound."""
@@ -261,3 +237,33 @@ class AttemptStore:
     def _call(self, name: str, occurrence: Occurrence, **arguments: Value) -> list[Any]:
         with translated():
             return self._scripts.call(name, schedule_id=occurrence.schedule_id, tick_ms=occurrence.tick_ms, **arguments)
+
+
+def grant_from(reply: list[Any], occurrence: Occurrence, token: str, owner: str) -> Grant:
+    """The answer to a claim, as the scripts give it."""
+    claim = Claim(reply[0])
+    if claim is Claim.COALESCED:
+        return Grant(claim, newer_tick_ms=int(reply[1]) if reply[1] else None)
+    if claim is not Claim.ACQUIRED:
+        return Grant(claim)
+    _, now_ms, definition, evidence, flat = reply
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    record = OccurrenceRecord.from_hash(occurrence, fields)
+    assert record.fencing_token is not None
+    lease = Lease(
+        occurrence,
+        token,
+        owner,
+        record.fencing_token,
+        record.attempt,
+        int(now_ms),
+        int(fields["lease_ttl_ms"]),
+        int(fields["lease_expires_ms"]),
+    )
+    return Grant(claim, lease, record, _definition(definition or ""), Evidence.from_text(occurrence, evidence))
+
+
+@lru_cache(maxsize=256)
+def _definition(text: str) -> ScheduleDefinition:
+    """All ticks of a schedule come with the same text. What is read from it is never changed."""
+    return ScheduleDefinition.from_json(text)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rq import Queue
+from rq.defaults import RQ_KEY_PREFIX
 from rq.job import Job
 
 from duly.common.identity import Occurrence
@@ -222,6 +223,7 @@ class Keys:
             "WORKER": self.worker(""),
             "WAKE": self.wake_channel,
             "DUTY_FREE": self.duty_channel,
+            "RQ": f"{RQ_KEY_PREFIX}:",
             "RQ_JOB": RQ_JOB_STEM,
             "RQ_QUEUE": RQ_QUEUE_STEM,
             "RQ_QUEUES": RQ_QUEUES,

@@ -1,0 +1,92 @@
+-- A worker goes from one job to the next: the success of its last attempt is recorded, as `complete` does; RQ is told that
+-- the last job has ended; the first job of ours in the queues is taken, RQ is told so, and its occurrence claimed, as
+-- `acquire` does. A job at the head of its queue that is none of ours is left to RQ's own ways. The claim's token is the
+-- execution's name: asked again with it (`again`), the script gives out the job that it gave out before.
+-- include: claim
+-- include: completion
+-- include: executions
+-- ARGV: worker seconds text again token owner tasks given given_queue last_job last_queue last_execution returned schedule_id tick_ms last_token fencing_token result_ref last_owner expires_ms queues...
+-- Replies: taken | refused | foreign | empty
+
+local at = { seconds = tonumber(seconds), text = text }
+
+-- A job is ours when it calls our function exactly as `delivery` writes it; whatever else is RQ's.
+local OURS = '^%["duly%.worker%.entry%.attempt_occurrence",null,%["([a-z0-9][a-z0-9_-]*)",(%d+),(%d+)%],{}%]$'
+-- Entries whose job is gone are dropped, as RQ does; not without end.
+local MOST_DROPPED = 100
+
+local function finish_last()
+  local ending, says = '', returned
+  if last_token ~= '' then
+    ending = complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]
+    says = AS_RETURNED[ending]
+  end
+  if last_job ~= '' then
+    finish_execution(last_job, last_queue, last_execution, worker, at, says)
+  end
+  return ending
+end
+
+-- The job that an earlier call gave out under this token, if there was one.
+local function given_before()
+  for _, named in ipairs(redis.call('SMEMBERS', RQ .. 'worker:' .. worker .. ':executions')) do
+    local job_id, execution = string.match(named, '^(.*):(.-)$')
+    if execution == token then
+      return job_id, redis.call('HGET', RQ_JOB .. job_id, 'origin') or ''
+    end
+  end
+  return nil
+end
+
+-- The first job in the queues: its id, queue and call; only the id when it is not ours.
+local function next_job()
+  for _, queue in ipairs(queues) do
+    for _ = 1, MOST_DROPPED do
+      local job_id = redis.call('LINDEX', RQ_QUEUE .. queue, 0)
+      if not job_id then
+        break
+      end
+      local data = redis.call('HGET', RQ_JOB .. job_id, 'data')
+      if data and not string.find(data, OURS) then
+        return job_id
+      end
+      redis.call('LPOP', RQ_QUEUE .. queue)
+      if data then
+        return job_id, queue, data
+      end
+    end
+  end
+  return nil
+end
+
+local function take(ending, job_id, queue, data)
+  local id, tick, attempt = string.match(data, OURS)
+  start_execution(job_id, queue, token, worker, at)
+  local reply = claim(id, tick, token, owner, attempt, tasks)
+  if reply[1] == 'task_not_registered' then
+    return { 'refused', ending, job_id, queue, id, tick, attempt }
+  end
+  return { 'taken', ending, job_id, queue, id, tick, attempt, reply }
+end
+
+local ending = finish_last()
+local job_id, queue, data
+if again == '1' then
+  job_id, queue = given_before()
+end
+if not job_id and given ~= '' then
+  job_id, queue = given, given_queue
+  redis.call('LREM', RQ_QUEUE .. queue .. ':intermediate', 1, job_id)
+end
+if job_id then
+  data = redis.call('HGET', RQ_JOB .. job_id, 'data')
+else
+  job_id, queue, data = next_job()
+end
+if not job_id then
+  return { 'empty', ending }
+end
+if not data or not string.find(data, OURS) then
+  return { 'foreign', ending, job_id }
+end
+return take(ending, job_id, queue, data)

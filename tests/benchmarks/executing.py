@@ -1,0 +1,169 @@
+"""How many jobs a second one worker executes, when there is always another one: a task that does nothing.
+
+The same server, the same machine and one worker process for each contestant. It is up and waits when its whole queue
+appears at once, and the time ends when the last job is on record as done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+from rq import Queue
+
+from duly.common.records.definition import define
+from duly.common.settings import Settings
+from duly.common.store import Store
+from duly.scheduler.sweep import Sweeper
+from duly.worker import task
+from tests import servers
+from tests.benchmarks.measuring import Comparison, Contestant, compare
+
+QUEUE, ASIDE = "rq:queue:default", "bench:aside"
+ROOT = Path(__file__).parents[2]
+RQ = "from rq.cli import main; main()"
+DULY = "from duly.common.cli import main; main()"
+
+
+@task("bench.nothing")
+def nothing() -> None:
+    """What is executed."""
+
+
+@dataclass
+class Workplace:
+    """A server, and the one worker that runs on it."""
+
+    url: str
+    client: redis.Redis = field(init=False)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.client = redis.Redis.from_url(self.url)
+
+    def employ(self, command: str, *arguments: str) -> None:
+        """Put the queue aside, and start a worker; it waits when this returns."""
+        self.client.rename(QUEUE, ASIDE)
+        environment = os.environ | {"DULY_REDIS_URL": self.url, "PYTHONPATH": _path()}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", command, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: any("cmd=blmove" in str(each) or each.get("cmd") == "blmove" for each in self._clients()))
+
+    def _clients(self) -> list[dict[str, str]]:
+        found: list[dict[str, str]] = self.client.client_list()
+        return found
+
+    def dismiss(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+
+
+def measure(rounds: int, size: int) -> Comparison:
+    """On a Valkey of its own, without persistence, so that the disk has no say."""
+    with tempfile.TemporaryDirectory() as folder, servers.running(servers.valkey_binary(), Path(folder)) as port:
+        place = Workplace(f"redis://127.0.0.1:{port}/0")
+        with contextlib.closing(place.client), _dismissed(place):
+            return compare(
+                "One worker that executes jobs of nothing",
+                "jobs/s",
+                "rq Worker",
+                [
+                    _rq(place, "rq Worker", "rq.Worker", size // 50),
+                    _rq(place, "rq SimpleWorker", "rq.SimpleWorker", size // 20),
+                    _duly(place, "duly", size // 5),
+                    _duly(place, "duly --isolate", size // 20, "--isolate"),
+                ],
+                rounds,
+            )
+
+
+@contextlib.contextmanager
+def _dismissed(place: Workplace) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        place.dismiss()
+
+
+def _rq(place: Workplace, name: str, worker_class: str, jobs: int) -> Contestant:
+    def prepare() -> None:
+        place.dismiss()
+        place.client.flushdb()
+        queue = Queue(connection=place.client)
+        queue.enqueue_many([Queue.prepare_data(nothing) for _ in range(jobs)])
+        place.employ(RQ, "worker", "--url", place.url, "--quiet", "--worker-class", worker_class)
+
+    return Contestant(name, prepare, lambda: _execute(place, jobs, lambda: place.client.zcard("rq:finished:default")))
+
+
+def _duly(place: Workplace, name: str, jobs: int, *options: str) -> Contestant:
+    store = Store.connect(Settings(redis_url=place.url))
+
+    def prepare() -> None:
+        place.dismiss()
+        place.client.flushdb()
+        enqueue(store, jobs)
+        place.employ(DULY, "worker", "-m", __name__, "--no-scheduler", "--log-level", "warning", *options)
+
+    def done() -> int:
+        return int(store.client.hget(store.keys.totals, "run:succeeded:SUCCEEDED") or 0)
+
+    return Contestant(name, prepare, lambda: _execute(place, jobs, done))
+
+
+def _execute(place: Workplace, jobs: int, done: Callable[[], int]) -> int:
+    place.client.rename(ASIDE, QUEUE)
+    wait_until(lambda: done() >= jobs)
+    return jobs
+
+
+def enqueue(store: Store, jobs: int) -> None:
+    """One due tick of each of so many schedules, in the queue."""
+    store.sweeping.claim_duty("bench", "bench", 600_000)
+    for n in range(jobs):
+        store.schedules.add(
+            define(
+                {
+                    "schedule_id": f"s{n}",
+                    "spec": "@every:3600000",
+                    "task": "bench.nothing",
+                    "missed_run_policy": "run_once",
+                    "review_owner": "bench",
+                }
+            )
+        )
+    with store.client.pipeline(transaction=False) as pipe:
+        for schedule_id, due in store.client.zrange(store.keys.due, 0, -1, withscores=True):
+            pipe.hset(store.keys.schedule(schedule_id), "next_run_ms", int(due) - 3_600_000)
+            pipe.zadd(store.keys.due, {schedule_id: int(due) - 3_600_000})
+        pipe.execute()
+    sweeper = Sweeper(store)
+    while (done := sweeper.sweep_once("bench")) is not None and done.more:
+        pass
+
+
+def wait_until(condition: Callable[[], bool], deadline_s: float = 120.0) -> None:
+    end = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.005)
+
+
+def _path() -> str:
+    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

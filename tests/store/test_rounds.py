@@ -1,0 +1,346 @@
+"""A worker's rounds on its work-horse: what is reused, what is not, and what a crash of either leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duly.common.errors import StoreUnavailable
+from duly.common.identity import Occurrence
+from duly.common.records.occurrence import Effects
+from duly.common.store import Store
+from duly.common.store.turns import Hand, TurnStore
+from duly.worker import tasks
+from duly.worker.group_guard import GroupGuard
+from duly.worker.horse import Limits
+from duly.worker.rounds import Rounds
+from duly.worker.run import current_run
+from duly.worker.stable import Stable
+from tests.conftest import Backend
+from tests.store.conftest import Bench
+from tests.store.test_crash_points import appending, killed_after, recover, register
+from tests.store.test_turns import delivered
+
+
+class Employer:
+    """A worker without RQ."""
+
+    must_stop = False
+
+    def __init__(self) -> None:
+        self.lost: list[tuple[Occurrence, str]] = []
+        self.report: Callable[[Occurrence, str], Any] = lambda *_: None
+
+    def has_in_hand(self, hand: Hand) -> None: ...
+
+    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None: ...
+
+    def has_done(self, hand: Hand) -> None: ...
+
+    def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
+        self.lost.append((occurrence, why))
+        self.report(occurrence, owner)
+
+
+class Yard:
+    """A worker of this very process."""
+
+    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+        self.employer = Employer()
+        self.guard = GroupGuard()
+        self.stable = Stable(limits or Limits(), self.guard, self._as_horse)
+        self.rounds = Rounds(store, self.stable, self.employer, "w", os.getpid(), lambda: ["default"])
+        self.employer.report = lambda occurrence, owner: store.attempts.report_death(
+            occurrence.schedule_id, owner, "worker_died"
+        )
+
+    @staticmethod
+    def _as_horse() -> None:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda *_: None)
+
+    def close(self) -> None:
+        self.stable.kill()
+        self.guard.close()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)  # the guard
+
+
+@pytest.fixture
+def bench(valkey: Backend, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(tasks, "_tasks", {})
+    return Bench(valkey, valkey.store())
+
+
+@pytest.fixture
+def new_yard(bench: Bench) -> Iterator[Callable[..., Yard]]:
+    with contextlib.ExitStack() as stack:
+
+        def make(limits: Limits | None = None) -> Yard:
+            return stack.enter_context(contextlib.closing(Yard(bench.store, limits)))
+
+        yield make
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    found = tmp_path / "log"
+    found.touch()
+    return found
+
+
+def noting(log: Path, then: Callable[[], Any] = lambda: None) -> Callable[[], None]:
+    """A task that notes which process it runs in, and which occurrence, and then does something."""
+
+    def work() -> None:
+        with log.open("a") as file:
+            file.write(f"{os.getpid()} {current_run().schedule_id}\n")
+        then()
+
+    return work
+
+
+def pids(log: Path) -> list[int]:
+    return [int(line.split()[0]) for line in log.read_text().splitlines()]
+
+
+def test_attempts_follow_one_another_on_one_work_horse(bench: Bench, new_yard: Callable[..., Yard], log: Path) -> None:
+    register(Effects.UNSAFE, noting(log))
+    occurrences = delivered(bench, "a", "b", "c")
+    yard = new_yard()
+    assert yard.rounds.run() == 3
+    assert [line.split()[1] for line in log.read_text().splitlines()] == ["a", "b", "c"]
+    assert len(set(pids(log))) == 1
+    assert os.getpid() not in pids(log)
+    assert [bench.record(each).state for each in occurrences] == ["SUCCEEDED"] * 3
+    owners = {bench.record(each).lease_owner for each in occurrences}
+    assert len(owners) == 3, "no two attempts have an owner of the same name"
+    assert yard.stable.pid == pids(log)[0]
+
+
+@pytest.mark.parametrize(("jobs", "horses"), [(1, 4), (2, 2), (3, 2)])
+def test_a_work_horse_makes_so_many_attempts_and_no_more(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, jobs: int, horses: int
+) -> None:
+    register(Effects.UNSAFE, noting(log))
+    delivered(bench, "a", "b", "c", "d")
+    new_yard(Limits(jobs=jobs)).rounds.run()
+    assert len(set(pids(log))) == horses
+
+
+def _leave_a_thread() -> None:
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+
+
+def _leave_a_child() -> None:
+    subprocess.Popen(["sleep", "3"])
+
+
+LEFTOVERS: dict[str, Callable[[], Any]] = {
+    "a thread": _leave_a_thread,
+    "a child process": _leave_a_child,
+    "another directory": lambda: os.chdir("/"),
+    "another umask": lambda: os.umask(0),
+    "a signal handler": lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL),
+    "a blocked signal": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]),
+    "an environment variable": lambda: os.environ.update(LEFT="over"),
+    "memory": lambda: _HOARD.append(bytearray(os.urandom(1) * 80_000_000)),
+    "closed channels": lambda: os.closerange(3, 64),
+}
+_HOARD: list[bytearray] = []
+
+
+@pytest.mark.parametrize("leftover", LEFTOVERS)
+def test_whoever_leaves_something_behind_leaves_it_to_nobody(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, leftover: str
+) -> None:
+    register(Effects.IDEMPOTENT, noting(log, LEFTOVERS[leftover]))
+    delivered(bench, "a", "b")
+    new_yard(Limits(growth_mb=40)).rounds.run()
+    assert len(set(pids(log))) == 2
+
+
+def test_a_context_variable_is_gone_with_its_attempt(bench: Bench, new_yard: Callable[..., Yard], log: Path) -> None:
+    from contextvars import ContextVar
+
+    seen: ContextVar[str] = ContextVar("seen", default="nothing")
+
+    def work() -> None:
+        with log.open("a") as file:
+            file.write(f"{os.getpid()} {seen.get()}\n")
+        seen.set("something")
+
+    register(Effects.UNSAFE, work)
+    delivered(bench, "a", "b")
+    new_yard().rounds.run()
+    assert len(set(pids(log))) == 1
+    assert "something" not in log.read_text()
+
+
+def test_after_a_failure_another_work_horse_goes_on(bench: Bench, new_yard: Callable[..., Yard], log: Path) -> None:
+    def fail() -> None:
+        if current_run().schedule_id == "a":
+            raise ValueError("sekret")
+
+    register(Effects.UNSAFE, noting(log, fail))
+    failed, done = delivered(bench, "a", "b")
+    new_yard().rounds.run()
+    assert len(set(pids(log))) == 2
+    assert (bench.record(failed).state, bench.record(failed).last_error) == ("RETRY_WAIT", "ValueError")
+    assert bench.record(done).state == "SUCCEEDED"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda: os.kill(os.getpid(), signal.SIGKILL),
+        lambda: os._exit(0),
+        lambda: os._exit(3),
+        lambda: os.kill(os.getpid(), signal.SIGALRM),
+    ],
+)
+def test_a_work_horse_that_ends_without_an_answer_is_reported_at_once(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, end: Callable[[], None]
+) -> None:
+    def work() -> None:
+        if current_run().schedule_id == "a":
+            end()
+
+    register(Effects.UNSAFE, noting(log, work))
+    died, done = delivered(bench, "a", "b")
+    yard = new_yard()
+    yard.rounds.run()
+    assert [occurrence for occurrence, _ in yard.employer.lost] == [died]
+    record = bench.record(died)
+    assert (record.state, record.hold_reason, record.cause) == ("HELD", "HOLD_PRIOR_OUTCOME_UNKNOWN", "worker_died")
+    assert bench.record(done).state == "SUCCEEDED"
+
+
+def test_a_death_is_reported_of_the_attempt_that_died_and_of_no_earlier_one_on_that_work_horse(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first success could not be recorded while its lease lasted: it may still be, by its token."""
+    register(Effects.UNSAFE, noting(log))
+    (first,) = delivered(bench, "a", lease_ttl_ms=60_000)
+    yard = new_yard()
+    grant = bench.store.attempts.acquire(first, 1, "a" * 32, "w@1.1")
+    assert grant.lease is not None
+    bench.begin(grant.lease)
+    assert bench.store.attempts.report_death("a", "w@1.2", "worker_died").value == "lost"
+    yard.rounds.run()
+    assert bench.record(first).state == "RUNNING"
+
+
+def test_a_turn_whose_answer_is_lost_is_asked_again_and_nothing_runs_twice(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(Effects.UNSAFE, noting(log))
+    occurrences = delivered(bench, "a", "b", "c", lease_ttl_ms=30_000)
+    plain, lost = TurnStore.turn, []
+
+    def turn(self: TurnStore, *args: Any, **fields: Any) -> Any:
+        answer = plain(self, *args, **fields)
+        if fields["last"] is not None and not fields["again"]:
+            lost.append(answer)
+            raise StoreUnavailable("the answer is lost")
+        return answer
+
+    monkeypatch.setattr(TurnStore, "turn", turn)
+    assert new_yard().rounds.run() == 3
+    assert len(lost) == 3
+    assert len(pids(log)) == 3
+    assert [bench.record(each).state for each in occurrences] == ["SUCCEEDED"] * 3
+    assert [bench.record(each).attempt for each in occurrences] == [1, 1, 1]
+
+
+def test_a_resting_work_horse_that_was_killed_is_replaced_before_anything_begins(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path
+) -> None:
+    register(Effects.UNSAFE, noting(log))
+    yard = new_yard()
+    delivered(bench, "a")
+    yard.rounds.run()
+    os.kill(yard.stable.pid, signal.SIGKILL)
+    (second,) = delivered(bench, "b")
+    time.sleep(0.05)
+    yard.rounds.run()
+    assert bench.record(second).state == "SUCCEEDED"
+    assert yard.employer.lost == []
+    assert len(set(pids(log))) == 2
+
+
+def test_a_dismissed_work_horse_ends(bench: Bench, new_yard: Callable[..., Yard]) -> None:
+    yard = new_yard()
+    pid = yard.stable.ready()
+    yard.stable.dismiss()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+# --- SIGKILL after each answer of the store ----------------------------------------------------------------
+
+TAKEN, BEGUN, RECORDED = 1, 2, 3
+POINTS = [
+    (TAKEN, Effects.UNSAFE, 0, "PENDING", 1),
+    (BEGUN, Effects.UNSAFE, 0, "HELD", 0),
+    (RECORDED, Effects.UNSAFE, 1, "SUCCEEDED", 1),
+    (TAKEN, Effects.IDEMPOTENT, 0, "PENDING", 1),
+    (BEGUN, Effects.IDEMPOTENT, 0, "PENDING", 1),
+    (RECORDED, Effects.IDEMPOTENT, 1, "SUCCEEDED", 1),
+]
+
+
+def rounds(store: Store) -> None:
+    Yard(store).rounds.run()
+
+
+@pytest.mark.parametrize(("answers", "effects", "so_far", "state", "in_the_end"), POINTS)
+def test_a_worker_killed_after_any_answer_leaves_what_its_work_horse_may_have_done(
+    bench: Bench, log: Path, answers: int, effects: Effects, so_far: int, state: str, in_the_end: int
+) -> None:
+    (occurrence,) = delivered(bench, "a", backoff={"base_ms": 0})
+    register(effects, appending(log))
+    assert killed_after(answers, bench.store, rounds)
+    assert log.read_text().count("effect") == so_far
+    recover(bench, occurrence)
+    assert bench.record(occurrence).state == state
+    killed_after(10_000, bench.store, rounds)
+    assert log.read_text().count("effect") == in_the_end
+    assert bench.record(occurrence).state == ("HELD" if state == "HELD" else "SUCCEEDED")
+
+
+def test_no_answer_of_an_attempt_is_left_out(bench: Bench, log: Path) -> None:
+    delivered(bench, "a")
+    register(Effects.UNSAFE, appending(log))
+    assert not killed_after(RECORDED + 1, bench.store, rounds)
+
+
+@pytest.mark.parametrize(
+    ("effects", "state", "in_the_end"), [(Effects.UNSAFE, "HELD", 1), (Effects.IDEMPOTENT, "SUCCEEDED", 2)]
+)
+def test_a_worker_killed_between_effect_and_record_takes_its_work_horse_along_and_nothing_is_known(
+    bench: Bench, log: Path, effects: Effects, state: str, in_the_end: int
+) -> None:
+    def work() -> None:
+        appending(log)()
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(5)
+        appending(log)()  # the orphan must not come this far
+
+    (occurrence,) = delivered(bench, "a", backoff={"base_ms": 0})
+    register(effects, work)
+    assert killed_after(10_000, bench.store, rounds)
+    recover(bench, occurrence)
+    register(effects, appending(log))
+    killed_after(10_000, bench.store, rounds)
+    assert bench.record(occurrence).state == state
+    assert log.read_text().count("effect") == in_the_end

@@ -1,0 +1,197 @@
+"""A worker's turn: the last success recorded, the next job taken and claimed, and RQ told, in one script."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Any
+
+import pytest
+from rq import Queue, Worker
+from rq.job import Job, JobStatus
+from rq.registry import FinishedJobRegistry, StartedJobRegistry
+from rq.serializers import JSONSerializer
+
+from duly.common.identity import Occurrence, new_token
+from duly.common.store.attempts import Claim, Ending
+from duly.common.store.turns import Hand, Last, Met, Moment, Success, Turn, as_returned
+from tests.conftest import Backend
+from tests.store.conftest import Bench
+
+HOUR_MS = 3_600_000
+
+
+def turn(bench: Bench, **fields: Any) -> Turn:
+    now = Moment(time.time(), "2026-01-01T00:00:00.500000Z")
+    asked = {"queues": ["default"], "tasks": ["docs.refresh", "b"], "token": new_token(), "owner": "w@1.1", **fields}
+    return bench.store.turns.turn("w", now, **asked)
+
+
+def delivered(bench: Bench, *schedule_ids: str, **fields: Any) -> list[Occurrence]:
+    """One occurrence of each schedule, enqueued in this order, and none that is newer."""
+    found = []
+    for each in schedule_ids:
+        tick_ms = (bench.add(schedule_id=each, spec=f"@every:{HOUR_MS}", **fields).next_run_ms or 0) - HOUR_MS
+        bench.backend.client.hset(bench.store.keys.schedule(each), "next_run_ms", tick_ms)
+        bench.backend.client.zadd(bench.store.keys.due, {each: tick_ms})
+        bench.sweep()
+        found.append(Occurrence(each, tick_ms))
+    return found
+
+
+def begun(bench: Bench, met: Turn) -> Last:
+    """The attempt of a turn, begun and done."""
+    assert met.grant is not None
+    assert met.grant.lease is not None
+    assert met.hand is not None
+    bench.begin(met.grant.lease)
+    return Last(met.hand, Success(met.grant.lease, "ref"))
+
+
+def test_the_next_job_is_taken_and_its_occurrence_claimed(bench: Bench) -> None:
+    first, second = delivered(bench, "a", "b")
+    met = turn(bench)
+    assert (met.met, met.ending, met.occurrence) == (Met.TAKEN, None, first)
+    assert met.grant is not None
+    assert met.grant.claim is Claim.ACQUIRED
+    assert met.grant.evidence is not None
+    assert met.grant.evidence.fields["lease_id"] == bench.record(first).lease_id
+    assert bench.record(first).lease_owner == "w@1.1"
+    assert [job for job in bench.queue() if "-b-" in job] == bench.queue()
+    assert turn(bench).occurrence == second
+    assert turn(bench).met is Met.EMPTY
+
+
+def test_the_last_success_is_recorded_before_the_next_is_claimed(bench: Bench) -> None:
+    first, second = delivered(bench, "a", "b")
+    met = turn(bench, last=begun(bench, turn(bench)))
+    assert (met.ending, met.occurrence) == (Ending.RECORDED, second)
+    assert (bench.record(first).state, bench.record(first).result_ref) == ("SUCCEEDED", "ref")
+
+
+def test_a_turn_whose_answer_was_lost_is_asked_again_and_gives_the_same(bench: Bench) -> None:
+    delivered(bench, "a", "b")
+    last = begun(bench, turn(bench))
+    asked = {"last": last, "token": new_token()}
+    once = turn(bench, **asked)
+    again = turn(bench, **asked, again=True)
+    assert (again.ending, again.hand, again.occurrence) == (once.ending, once.hand, once.occurrence)
+    assert once.grant is not None
+    assert again.grant is not None
+    assert again.grant.lease is not None
+    assert once.grant.lease is not None
+    assert again.grant.lease.token == once.grant.lease.token
+    assert again.grant.lease.fencing_token == once.grant.lease.fencing_token
+    assert bench.queue() == []
+    finished = FinishedJobRegistry("default", connection=bench.backend.client)
+    assert len(finished.get_job_ids()) == 1
+
+
+def test_a_job_in_hand_is_claimed_and_leaves_the_list_that_rq_moved_it_to(bench: Bench) -> None:
+    (occurrence,) = delivered(bench, "a")
+    client = bench.backend.client
+    job_id = client.lmove("rq:queue:default", "rq:queue:default:intermediate", "LEFT", "RIGHT")
+    met = turn(bench, given=Hand(job_id, "default"))
+    assert met.occurrence == occurrence
+    assert client.llen("rq:queue:default:intermediate") == 0
+
+
+def test_queues_are_looked_at_in_order(bench: Bench) -> None:
+    (low,), (high,) = delivered(bench, "low", queue="low"), delivered(bench, "high", queue="high")
+    assert turn(bench, queues=["high", "low"]).occurrence == high
+    assert turn(bench, queues=["high", "low"]).occurrence == low
+
+
+def test_a_task_that_is_not_registered_is_refused_on_record_and_left_for_others(bench: Bench) -> None:
+    (occurrence,) = delivered(bench, "a")
+    met = turn(bench, tasks=["docs.refres", "docs"])
+    assert (met.met, met.occurrence) == (Met.REFUSED, occurrence)
+    assert bench.record(occurrence).state == "PENDING"
+    assert bench.history("a")[-1] == "refused"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'["os.system",null,["a",1,1],{}]',
+        b'["duly.worker.entry.attempt_occurrence",null,["a",1,1],{"x":1}]',
+        b'["duly.worker.entry.attempt_occurrence",null,["../a",1,1],{}]',
+        b'["duly.worker.entry.attempt_occurrence",null,["a",1e3,1],{}]',
+        b'["duly.worker.entry.attempt_occurrence",null,["a",1,1],{}]\n',
+        b'["duly-worker.entry.attempt_occurrence",null,["a",1,1],{}]',
+        b"\x80\x04\x95",
+        b"",
+    ],
+)
+def test_any_other_job_is_left_to_rq(bench: Bench, data: bytes) -> None:
+    client = bench.backend.client
+    client.hset("rq:job:odd", "data", data)
+    client.rpush("rq:queue:default", "odd")
+    delivered(bench, "a")
+    assert turn(bench).met is Met.FOREIGN
+    assert bench.queue()[0] == "odd"
+
+
+def test_an_entry_whose_job_is_gone_is_dropped(bench: Bench) -> None:
+    bench.backend.client.rpush("rq:queue:default", "gone", "gone")
+    (occurrence,) = delivered(bench, "a")
+    assert turn(bench).occurrence == occurrence
+
+
+def test_rq_s_tools_see_the_job_start_and_finish(valkey: Backend) -> None:
+    bench = Bench(valkey, valkey.store())
+    raw = RqSide(valkey)
+    delivered(bench, "a")
+    Worker(["default"], name="w", connection=raw.client).register_birth()
+    met = turn(bench)
+    assert met.hand is not None
+    job = raw.job(met.hand.job_id)
+    (seen,) = Worker.all(connection=raw.client)
+    assert job.get_status() is JobStatus.STARTED
+    assert job.worker_name == "w"
+    assert seen.get_current_job_id() == job.id
+    started = StartedJobRegistry("default", connection=raw.client)
+    assert started.get_job_and_execution_ids() == [(job.id, met.hand.execution)]
+
+    turn(bench, last=begun(bench, met), queues=[])
+    job = raw.job(met.hand.job_id)
+    assert (job.get_status(), job.return_value()) == (JobStatus.FINISHED, "recorded")
+    assert job.ended_at is not None
+    assert started.get_job_ids() == []
+    assert FinishedJobRegistry("default", connection=raw.client).get_job_ids() == [job.id]
+    (seen,) = Worker.all(connection=raw.client)
+    assert seen.get_current_job_id() is None
+    assert all(raw.client.ttl(key) > 0 for key in (job.key, f"rq:results:{job.id}"))
+    assert Queue("default", connection=raw.client).count == 0
+
+
+def test_a_job_that_ended_without_a_success_is_finished_with_its_word(valkey: Backend) -> None:
+    bench = Bench(valkey, valkey.store())
+    raw = RqSide(valkey)
+    delivered(bench, "a")
+    met = turn(bench)
+    assert met.hand is not None
+    after = turn(bench, last=Last(met.hand, word="held"))
+    assert after.ending is None
+    assert raw.job(met.hand.job_id).return_value() == "held"
+
+
+@pytest.mark.parametrize("word", ["recorded", "held", "late", "missing"])
+def test_the_script_knows_its_words_as_rq_keeps_them(word: str) -> None:
+    from duly.common.store.scripts import source
+
+    assert f"{word} = '{as_returned(word)}'" in source("turn").text
+    assert base64.b64decode(as_returned(word)) == f'"{word}"'.encode()
+
+
+class RqSide:
+    """What RQ reads, which is bytes."""
+
+    def __init__(self, backend: Backend) -> None:
+        import redis
+
+        assert backend.url is not None
+        self.client = redis.Redis.from_url(backend.url)
+
+    def job(self, job_id: str) -> Job:
+        return Job.fetch(job_id, connection=self.client, serializer=JSONSerializer)

@@ -1,0 +1,99 @@
+"""Attempts whose tasks run in the worker's work-horse: the worker talks to the store, the work-horse to the task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from duly.common.clock import Clock, SystemClock
+from duly.common.errors import StoreUnavailable
+from duly.common.store import Store
+from duly.common.store.attempts import AttemptStore, CarriedOut, Grant, Judgement, Lease
+from duly.common.store.turns import Success
+from duly.worker.attempt import Attempter
+from duly.worker.horse import outcome_in, probed_in, request
+from duly.worker.lease_keeper import Keeper, fence_margin_ms
+from duly.worker.performing import Outcome
+from duly.worker.probe import Probed
+from duly.worker.stable import Stable
+from duly.worker.tasks import Task
+
+log = logging.getLogger(__name__)
+
+
+class LeaseInHand:
+    """The lease as the worker sees it, which runs nothing itself: renewed when the work-horse asks."""
+
+    def __init__(self, attempts: AttemptStore, lease: Lease, asked_ms: float, clock: Clock) -> None:
+        """``asked_ms``: the local clock right before the lease was asked for."""
+        self._attempts = attempts
+        self._lease = lease
+        self._clock = clock
+        self.asked_ms = asked_ms
+
+    def __enter__(self) -> LeaseInHand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the lease is still proven by the local clock."""
+        ttl_ms = self._lease.ttl_ms
+        return self._clock.monotonic_ms() < self.asked_ms + ttl_ms - fence_margin_ms(ttl_ms)
+
+    def settle(self, settling: bool = True) -> None:
+        """Nobody renews it while its outcome is recorded."""
+
+    def renew(self) -> str:
+        """Renew it for the work-horse: `renewed`, `lost`, or `unknown` when the store could not be asked."""
+        asked_ms = self._clock.monotonic_ms()
+        try:
+            renewed = self._attempts.renew(self._lease)
+        except StoreUnavailable:
+            return "unknown"
+        if renewed:
+            self.asked_ms = asked_ms
+        return "renewed" if renewed else "lost"
+
+
+class Rider(Attempter):
+    """Makes attempts on a work-horse. A success is left to be recorded with the next turn: see `unrecorded`."""
+
+    def __init__(
+        self, store: Store, stable: Stable, look: Callable[[], None], owner: str, clock: Clock | None = None
+    ) -> None:
+        """``look`` is called now and then while the task runs."""
+        super().__init__(store, owner, clock or SystemClock(), LeaseInHand)
+        self._stable = stable
+        self._look = look
+        self.unrecorded: Success | None = None
+        self.proven: Keeper | None = None
+        """The lease of the unrecorded success: how long its recording may be asked for."""
+
+    def _carry_out(self, task: Task, lease: Lease, judgement: Judgement, cause: str, keeper: Keeper) -> CarriedOut:
+        if judgement.decision.runs:
+            self._stable.ready()  # nothing begins that nobody is there to run
+        return super()._carry_out(task, lease, judgement, cause, keeper)
+
+    def _perform(self, task: Task, grant: Grant, keeper: Keeper) -> Outcome:
+        definition = grant.definition
+        assert definition is not None
+        more = {"args": definition.args, "kwargs": definition.kwargs, "timeout_ms": definition.timeout_ms}
+        return outcome_in(self._ask("run", task, grant, keeper, **more))
+
+    def _probe(self, task: Task, grant: Grant, keeper: Keeper) -> Probed:
+        return probed_in(self._ask("probe", task, grant, keeper))
+
+    def _ask(self, what: str, task: Task, grant: Grant, keeper: Keeper, **more: Any) -> dict[str, Any]:
+        assert grant.lease is not None
+        assert grant.record is not None
+        assert isinstance(keeper, LeaseInHand)
+        message = request(task, grant.lease, grant.record.idempotency_key, keeper.asked_ms, do=what, **more)
+        return self._stable.ask(message, keeper.renew, self._look)
+
+    def _succeed(self, keeper: Keeper, lease: Lease, result_ref: str) -> str:
+        self.unrecorded, self.proven = Success(lease, result_ref), keeper
+        return ""

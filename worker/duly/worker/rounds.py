@@ -1,0 +1,151 @@
+"""The worker's rounds: from job to job of ours, one work-horse under all of them, for as long as there are any.
+
+Who owns what. RQ owns the worker's life: its birth, its wait for jobs, signals, suspension, maintenance, its death, and
+every job that is none of ours. While a round lasts the worker owns the lease and everything said to Redis; the
+work-horse owns the task and the kernel's timer, and nothing else.
+
+What a crash leaves. Between taking a job and `begin`: a lease that nobody uses, which costs nothing but its time. From
+`begin` to the next turn: an unknown outcome, unless the turn was asked for; asked again, it answers the same. When the
+work-horse dies its worker says so at once, by the attempt's owner, whose name is never used twice. When the worker dies
+the kernel ends the work-horse, the guard what that had started, and the lease expires.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rq.utils import now, utcformat
+
+from duly.common.clock import Clock, SystemClock
+from duly.common.errors import StoreUnavailable
+from duly.common.identity import Occurrence, new_token
+from duly.common.store import Store
+from duly.common.store.turns import Hand, Last, Met, Moment, Turn
+from duly.worker.attempt import ask_again_later, say_how_it_ended
+from duly.worker.channel import ChannelBroken
+from duly.worker.rider import Rider
+from duly.worker.stable import HorseDied, Stable
+from duly.worker.tasks import find_task, task_names
+
+log = logging.getLogger(__name__)
+
+LONGEST_ROUND_MS = 1_000.0
+"""After this RQ has its say: is the worker suspended, stopped, due for maintenance?"""
+
+
+class Employer(Protocol):
+    """What a round needs of the worker that makes it."""
+
+    def has_in_hand(self, hand: Hand) -> None:
+        """A job was taken."""
+
+    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None:
+        """It has been running for a while."""
+
+    def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
+        """Its work-horse ended under it."""
+
+    def has_done(self, hand: Hand) -> None:
+        """It has ended, well or not; the next turn says so to RQ."""
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether no further job is to be taken."""
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Made once for each worker. ``worker``: its name in RQ, which leases name their owner by, too."""
+
+    store: Store
+    stable: Stable
+    employer: Employer
+    worker: str
+    pid: int
+    queues: Callable[[], Sequence[str]]
+    clock: Clock = field(default_factory=SystemClock)
+    _made: int = 0
+    _tasks: list[str] = field(default_factory=list)
+
+    def run(self, given: Hand | None = None) -> int:
+        """Attempt the job in hand and those that follow it; how many. Raises StoreUnavailable when a turn failed.
+
+        None at all means that the job in hand is not written as our scripts write it, and was left as it is.
+        """
+        self._tasks = task_names()
+        last: Last | None = None
+        rider: Rider | None = None
+        taken, ends_ms = 0, self.clock.monotonic_ms() + LONGEST_ROUND_MS
+        hand = given
+        while True:
+            goes_on = not self.employer.must_stop and self.clock.monotonic_ms() < ends_ms
+            if hand is None and last is None and not goes_on:
+                return taken
+            asked_ms, owner = self.clock.monotonic_ms(), self._next_owner()
+            turn = self._turn(owner, last, hand, self.queues() if goes_on else (), rider)
+            if turn.hand is None or turn.occurrence is None:
+                return taken
+            hand, taken = None, taken + 1
+            last, rider = self._ride(turn, owner, asked_ms)
+
+    def _next_owner(self) -> str:
+        """Of one attempt, and of no other: a death is reported by it."""
+        self._made += 1
+        return f"{self.worker}@{self.pid}.{self._made}"
+
+    def _turn(
+        self, owner: str, last: Last | None, given: Hand | None, queues: Sequence[str], rider: Rider | None
+    ) -> Turn:
+        token, again = new_token(), False
+        while True:
+            moment = now()
+            try:
+                turn = self.store.turns.turn(
+                    self.worker,
+                    Moment(moment.timestamp(), utcformat(moment)),
+                    queues=queues,
+                    tasks=self._tasks,
+                    token=token,
+                    owner=owner,
+                    last=last,
+                    given=given,
+                    again=again,
+                )
+            except StoreUnavailable as error:
+                if rider is None or rider.proven is None or not rider.proven.alive:
+                    raise
+                ask_again_later(error)
+                again = True
+                continue
+            if turn.ending is not None and last is not None and last.success is not None:
+                say_how_it_ended(last.success.lease, turn.ending)
+            return turn
+
+    def _ride(self, turn: Turn, owner: str, asked_ms: float) -> tuple[Last | None, Rider | None]:
+        hand, occurrence = turn.hand, turn.occurrence
+        assert hand is not None
+        assert occurrence is not None
+        if turn.met is Met.REFUSED:
+            log.warning("%s: its task is not registered here", occurrence, extra={"action": "task_not_registered"})
+            return Last(hand, word="task_not_registered"), None
+        assert turn.grant is not None
+        self.employer.has_in_hand(hand)
+        rider = Rider(self.store, self.stable, lambda: self.employer.looks_after(hand, occurrence), owner, self.clock)
+        task = find_task(turn.grant.record.task) if turn.grant.record is not None else None
+        try:
+            word = rider.take(task, occurrence, turn.grant, asked_ms)
+        except StoreUnavailable as error:
+            log.warning("%s not attempted: %s", occurrence, error, extra={"action": error.code})
+            word = error.code
+        except BaseException as error:
+            status = error.status if isinstance(error, HorseDied) else self.stable.kill()
+            why = "" if isinstance(error, HorseDied | ChannelBroken) else f"the attempt ended by {type(error).__name__}"
+            self.employer.has_lost(hand, occurrence, owner, why, status)
+            if not isinstance(error, Exception):
+                raise
+            return None, None
+        self.employer.has_done(hand)
+        return Last(hand, rider.unrecorded, word), rider

@@ -1,0 +1,185 @@
+"""The worker's side of its work-horse: forking it, asking it, and seeing it end."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import select
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from duly.common.process.parent import die_with_parent
+from duly.common.process.roles import GIVE_UP
+from duly.worker.channel import Channel, ChannelBroken
+from duly.worker.group_guard import GroupGuard, kill_group
+from duly.worker.horse import Limits, serve
+
+log = logging.getLogger(__name__)
+
+_FIRST_LOOK_MS, _LATER_LOOKS_MS = 500, 10_000
+_HELD_BACK = (signal.SIGTERM, signal.SIGINT, GIVE_UP)
+_ENDS_WITHIN_MS = 2_000
+
+
+class HorseDied(Exception):
+    """The work-horse ended, or was ended, without an answer: whatever it ran has no known outcome."""
+
+    def __init__(self, status: int | None) -> None:
+        super().__init__(f"the work-horse ended with wait status {status}")
+        self.status = status
+
+
+@dataclass(slots=True)
+class _Horse:
+    pid: int
+    work: Channel
+    lease: Channel
+    poll: select.poll
+    resting: bool = True
+
+
+class Stable:
+    """Keeps one work-horse. ``as_horse`` is called in each new one, before anything else of ours."""
+
+    def __init__(self, limits: Limits, guard: GroupGuard, as_horse: Callable[[], None]) -> None:
+        self._limits = limits
+        self._guard = guard
+        self._as_horse = as_horse
+        self._horse: _Horse | None = None
+
+    @property
+    def pid(self) -> int:
+        """The work-horse's process id; 0 when there is none."""
+        return self._horse.pid if self._horse else 0
+
+    def ready(self) -> int:
+        """Have a work-horse that is alive, and rests; its process id."""
+        if self._horse is not None and self._ended(self._horse):
+            log.warning("a resting work-horse ended; forking another", extra={"action": "horse_ended"})
+            self._drop(kill=True)
+        if self._horse is None:
+            self._horse = self._fork()
+            self._guard.watch(self._horse.pid)
+        return self._horse.pid
+
+    def watch_again(self) -> None:
+        """The guard has guarded another group meanwhile."""
+        if self._horse is not None:
+            self._guard.watch(self._horse.pid)
+
+    def ask(self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
+        """The work-horse's answer; raises HorseDied.
+
+        Meanwhile ``renew`` answers what it asks of its lease (`renewed`, `lost`, else nothing is known), and ``look``
+        is called after half a second and then each ten.
+        """
+        self.ready()
+        horse = self._horse
+        assert horse is not None
+        horse.resting = False
+        try:
+            horse.work.send(message)
+            answer = self._await(horse, renew, look)
+        except ChannelBroken:
+            raise HorseDied(self._drop(kill=True)) from None
+        horse.resting = True
+        spent = answer.get("spent")
+        if spent != "":
+            if spent not in {"jobs", "failure"}:
+                log.info("the work-horse is replaced: %s", spent, extra={"action": "horse_replaced"})
+            self._drop(kill=spent == "failure")
+        return answer
+
+    def kill(self) -> int | None:
+        """End the work-horse and what it started, now; its wait status, when it could be waited for."""
+        return self._drop(kill=True) if self._horse is not None else None
+
+    def dismiss(self) -> None:
+        """Let a resting work-horse end by itself."""
+        if self._horse is not None:
+            self._drop(kill=not self._horse.resting)
+
+    def _await(self, horse: _Horse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
+        wait_ms = _FIRST_LOOK_MS
+        while True:
+            ready = {fd for fd, _ in horse.poll.poll(wait_ms)}
+            if horse.work.fileno() in ready:
+                return horse.work.receive()
+            if horse.lease.fileno() in ready:
+                number = horse.lease.receive().get("n")
+                horse.lease.send({"n": number, "lease": renew()})
+            if not ready:
+                look()
+                wait_ms = _LATER_LOOKS_MS
+
+    def _fork(self) -> _Horse:
+        parent = os.getpid()
+        (work, its_work), (lease, its_lease) = Channel.pair(), Channel.pair()
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setpgid(0, 0)
+                die_with_parent(parent)
+                self._guard.close()
+                work.close()
+                lease.close()
+                random.seed()
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it guards the lease
+                self._as_horse()
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+                serve(its_work, its_lease, self._limits)
+            finally:
+                os._exit(1)
+        with contextlib.suppress(OSError):  # whichever of the two comes first
+            os.setpgid(pid, pid)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        its_work.close()
+        its_lease.close()
+        poll = select.poll()
+        poll.register(work, select.POLLIN)
+        poll.register(lease, select.POLLIN)
+        return _Horse(pid, work, lease, poll)
+
+    @staticmethod
+    def _ended(horse: _Horse) -> bool:
+        """Whether it has ended; it stays to be waited for."""
+        try:
+            return os.waitid(os.P_PID, horse.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    def _drop(self, *, kill: bool) -> int | None:
+        """Forget the work-horse, once it has ended; killed, or by itself where its channels are closed."""
+        horse, self._horse = self._horse, None
+        assert horse is not None
+        horse.work.close()
+        horse.lease.close()
+        if kill or not self._ends_by_itself(horse.pid):
+            kill_group(horse.pid)
+            with contextlib.suppress(ProcessLookupError):  # a task may have left the group
+                os.kill(horse.pid, signal.SIGKILL)
+        status = None
+        with contextlib.suppress(ChildProcessError):
+            _, status = os.waitpid(horse.pid, 0)
+        self._guard.release()
+        return status
+
+    @staticmethod
+    def _ends_by_itself(pid: int) -> bool:
+        if not hasattr(os, "pidfd_open"):
+            return False
+        try:
+            watched = os.pidfd_open(pid)
+        except OSError:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(watched, select.POLLIN)
+            return bool(poll.poll(_ENDS_WITHIN_MS))
+        finally:
+            os.close(watched)
