@@ -152,7 +152,7 @@ class _Horse:
         self._jobs = 0
         self._keeping = Keeping()
         self._before = _Surroundings.now()
-        self._memory_mb = _memory_mb()
+        self._memory = _Memory()
 
     def do(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Run the attempt, or ask the probe, as told; the answer to send."""
@@ -187,7 +187,7 @@ class _Horse:
         changed = self._before.changed(_Surroundings.now())
         if changed:
             return changed
-        return "memory" if _memory_mb() - self._memory_mb > self._limits.growth_mb else ""
+        return "memory" if self._memory.grown_mb() > self._limits.growth_mb else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class _Surroundings:
     umask: int
     handlers: tuple[Any, ...]
     blocked: frozenset[int]
-    environment: tuple[tuple[str, str], ...]
+    environment: dict[Any, Any]
     threads: int
 
     @classmethod
@@ -213,7 +213,7 @@ class _Surroundings:
             umask,
             tuple(map(signal.getsignal, _OWN_SIGNALS)),
             frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
-            tuple(os.environ.items()),
+            _environment(),
             threading.active_count(),
         )
 
@@ -225,6 +225,11 @@ class _Surroundings:
         return next((name for name in names if getattr(self, name) != getattr(now, name)), "")
 
 
+def _environment() -> dict[Any, Any]:
+    """The mapping's own bytes where it has them, since decoding each name for each attempt is not cheap."""
+    return dict(getattr(os.environ, "_data", None) or os.environ)
+
+
 def _has_children() -> bool:
     """Whether there is any child, also one that has ended and that nobody has waited for."""
     try:
@@ -234,13 +239,24 @@ def _has_children() -> bool:
     return True
 
 
-def _memory_mb() -> float:
-    """Resident memory; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm", "rb", buffering=0) as file:
-            return int(file.read(128).split()[1]) * _PAGE / 1e6
-    except OSError:
-        return 0.0
+class _Memory:
+    """What the process has grown by since this was made."""
+
+    def __init__(self) -> None:
+        self._file = -1
+        with contextlib.suppress(OSError):
+            self._file = os.open("/proc/self/statm", os.O_RDONLY)
+        self._first_mb = self._now_mb()
+
+    def grown_mb(self) -> float:
+        """0 where the system does not say."""
+        return self._now_mb() - self._first_mb
+
+    def _now_mb(self) -> float:
+        try:
+            return int(os.pread(self._file, 128, 0).split()[1]) * _PAGE / 1e6
+        except (OSError, IndexError, ValueError):
+            return 0.0
 
 
 def _lease(asked: dict[str, Any]) -> Lease:

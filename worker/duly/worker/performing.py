@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from duly.common.identity import Occurrence, job_id
@@ -81,12 +82,16 @@ def outcome_of(error: BaseException, occurrence: Occurrence, attempt: int) -> Ou
 
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> None:
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        _signature(function).bind(*args, **kwargs)
     except TypeError as error:
         raise ArgumentsDoNotFit(str(error)) from None
     result = function(*args, **kwargs)
     if inspect.iscoroutine(result):
         asyncio.run(result)
+
+
+# Asked for with each attempt, and the same for each.
+_signature = lru_cache(maxsize=256)(inspect.signature)
 
 
 def _log_failure(occurrence: Occurrence, attempt: int, error: Exception) -> None:

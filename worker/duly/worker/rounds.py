@@ -76,6 +76,10 @@ class Rounds:
         None at all means that the job in hand is not written as our scripts write it, and was left as it is.
         """
         self._tasks = task_names()
+        with self.store.turns.together():
+            return self._run(given)
+
+    def _run(self, given: Hand | None) -> int:
         last: Last | None = None
         rider: Rider | None = None
         taken, ends_ms = 0, self.clock.monotonic_ms() + LONGEST_ROUND_MS

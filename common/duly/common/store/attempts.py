@@ -6,6 +6,7 @@ exceptions; StoreUnavailable means that nothing is known, and the caller must tr
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -246,8 +247,8 @@ def grant_from(reply: list[Any], occurrence: Occurrence, token: str, owner: str)
         return Grant(claim, newer_tick_ms=int(reply[1]) if reply[1] else None)
     if claim is not Claim.ACQUIRED:
         return Grant(claim)
-    _, now_ms, definition, evidence, flat = reply
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    _, now_ms, definition, evidence, told = reply
+    fields = json.loads(told)
     record = OccurrenceRecord.from_hash(occurrence, fields)
     assert record.fencing_token is not None
     lease = Lease(

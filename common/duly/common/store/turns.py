@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -82,6 +83,12 @@ class TurnStore:
 
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Inside the block everything that this store's scripts are asked goes over one connection, by one thread."""
+        with translated(), self._scripts.on_one_line():
+            yield
 
     def turn(
         self,

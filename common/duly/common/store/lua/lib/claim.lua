@@ -24,9 +24,9 @@ local function definition_of(o)
   return same_work and s[2] or nil
 end
 
+-- The record is told as it stands in `o`, which every change keeps up with the hash.
 local function grant(o)
-  local read = cjson.encode(snapshot(o))
-  return { 'acquired', int(NOW), definition_of(o) or '', read, redis.call('HGETALL', OCCURRENCE .. o.member) }
+  return { 'acquired', int(NOW), definition_of(o) or '', cjson.encode(snapshot(o)), cjson.encode(o) }
 end
 
 -- `tasks`: names between spaces, of the tasks that the worker can run; nil when it has looked itself.
