@@ -13,7 +13,7 @@ from unittest.mock import patch
 import time_machine
 
 from duly.scheduler import sweep
-from duly.worker import attempt
+from duly.worker import performing
 from tests.simulator import final
 from tests.simulator.draw import draw_definition
 from tests.simulator.fast_fake import fast_scripts
@@ -71,7 +71,7 @@ def _environment() -> Iterator[None]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        with fast_scripts(), patch.object(sweep, "TICKS_PER_SCHEDULE", 2), patch.object(attempt, "_log_failure", _mute):
+        with fast_scripts(), patch.object(sweep, "TICKS_PER_SCHEDULE", 2), patch.object(performing, "_log_failure", _mute):
             yield
     finally:
         logging.disable(level)
