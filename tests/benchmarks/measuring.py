@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.table import Table
+
 
 @dataclass(frozen=True)
 class Contestant:
@@ -21,7 +23,7 @@ class Contestant:
 
 @dataclass
 class Figures:
-    """Units per second, one value for each round."""
+    """Units per second, or milliseconds for each unit: one value for each round."""
 
     rounds: list[float] = field(default_factory=list)
 
@@ -49,6 +51,17 @@ class Comparison:
 
     def ratio(self, name: str) -> float:
         return self.contestants[name].median / self.contestants[self.reference].median
+
+    def table(self) -> Table:
+        made = Table(title=self.title, title_justify="left", title_style="bold")
+        made.add_column("contestant")
+        made.add_column(f"median {self.unit}", justify="right")
+        made.add_column("spread", justify="right")
+        made.add_column(f"x {self.reference}", justify="right")
+        for name, figures in self.contestants.items():
+            spread = f"{figures.low:,.0f}-{figures.high:,.0f}"
+            made.add_row(name, f"{figures.median:,.0f}", spread, f"{self.ratio(name):.2f}")
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         return {
