@@ -4,13 +4,19 @@
 PYTHON ?= python3
 # Which tests or benchmarks to run; empty means all.
 ONLY ?=
+# An extra of pyproject.toml to develop with besides the usual ones. `browser` is for tests/browser, which are skipped
+# without it and without a Chromium on this machine.
+EXTRAS ?=
+# Not empty: the demo can be followed in a browser, and goes on until Ctrl-C.
+KEEP ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 # Each stamp says what .venv holds: the demo needs much less than the tests, and must not wait for them.
 DEMO := $(VENV)/.installed-for-demo
 DEV := $(VENV)/.installed-for-development
-# The second stamp covers the first.
+TOOLS := $(DEV)$(EXTRAS:%=-with-%)
+# A later stamp covers those before it.
 RUNTIME = $(if $(wildcard $(DEV)),$(DEV),$(DEMO))
 
 # Two installations into one .venv at a time would spoil it.
@@ -23,14 +29,14 @@ help: ## Show this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(RUNTIME) ## Run a whole fleet with a story, on a store of its own; needs no Redis
-	@$(BIN)/duly demo </dev/null
+demo: $(RUNTIME) ## Run a whole fleet with a story; in a browser too: make demo KEEP=1
+	@$(BIN)/duly demo $(if $(KEEP),--keep) </dev/null
 
-up: $(RUNTIME) ## Run a fleet until Ctrl-C, its data kept in .duly
+up: $(RUNTIME) ## Run a fleet and its console until Ctrl-C, its data kept in .duly
 	@$(BIN)/duly up </dev/null
 
 # Tests that start whole processes and measure time come last and one by one; the others share the cores.
-test: $(DEV) ## Run all tests, or some: make test ONLY=tests/pure
+test: $(TOOLS) ## Run all tests, or some: make test ONLY=tests/pure
 ifeq ($(strip $(ONLY)),)
 	$(BIN)/python -m pytest -n 2 --ignore=tests/fleet </dev/null
 	$(BIN)/python -m pytest tests/fleet </dev/null
@@ -39,20 +45,20 @@ else
 endif
 
 # `make soak SEED=7` replays one seed, and prints its trace if it breaks a promise.
-soak: $(DEV) ## Simulate the fleet for many seeds: make soak SEEDS=20000 START=5000
+soak: $(TOOLS) ## Simulate the fleet: make soak SEEDS=20000 START=5000
 	SEEDS=$(or $(SEEDS),20000) START=$(START) SEED=$(SEED) $(BIN)/python -m pytest -n 2 \
 		tests/simulator/test_promises.py </dev/null
 
-lint: $(DEV) ## Check style and types
+lint: $(TOOLS) ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(DEV) ## Rewrite the code in the one style
+format: $(TOOLS) ## Rewrite the code in the one style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(DEV) ## Run the benchmarks, or one: make bench ONLY=dispatch
+bench: $(TOOLS) ## Run the benchmarks, or one: make bench ONLY=dispatch
 	@$(BIN)/python -m tests.benchmarks $(if $(strip $(ONLY)),--only $(strip $(ONLY))) </dev/null
 
 clean: ## Remove .venv and all caches; the data in .duly stays
@@ -60,11 +66,15 @@ clean: ## Remove .venv and all caches; the data in .duly stays
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(DEMO): pyproject.toml
-	@$(call install,.[embedded])
+	@$(call install,.[embedded$(,)console])
 
 $(DEV): pyproject.toml
 	@$(call install,.[embedded$(,)console$(,)test$(,)lint])
 	@touch $(DEMO)
+
+$(DEV)-with-%: pyproject.toml
+	@$(call install,.[embedded$(,)console$(,)test$(,)lint$(,)$*])
+	@touch $(DEMO) $(DEV)
 
 , := ,
 

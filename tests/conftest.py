@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,14 @@ from tests import servers
 
 FAKE_START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 BACKENDS = ["fake", "valkey", *(["redis"] if servers.redis_binary() else [])]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say why tests were skipped: each reason once, however many they are."""
+    skipped = [report.longrepr for report in terminalreporter.getreports("skipped")]
+    reasons = Counter(longrepr[2].removeprefix("Skipped: ") for longrepr in skipped if isinstance(longrepr, tuple))
+    for reason, number in reasons.items():
+        terminalreporter.write_line(f"{number} skipped: {reason}")
 
 
 @dataclass

@@ -30,7 +30,7 @@ class Programs:
         """Where they put temporary files."""
         return self.folder / "temp"
 
-    def start(self, *words: str, log: Path) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, log: Path, **environ: str) -> subprocess.Popen[bytes]:
         """Start `duly` without a terminal; its output goes to ``log``."""
         self.home.mkdir(exist_ok=True)
         self.temp.mkdir(exist_ok=True)
@@ -39,7 +39,7 @@ class Programs:
             process = subprocess.Popen(
                 [*DULY, *words],
                 cwd=self.home,
-                env=kept | {"TMPDIR": str(self.temp), "COLUMNS": "200"},
+                env=kept | {"TMPDIR": str(self.temp), "COLUMNS": "200"} | environ,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

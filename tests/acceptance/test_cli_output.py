@@ -10,7 +10,7 @@ import click
 import pytest
 
 from duly.common.cli import output, root
-from duly.common.cli.text import duration, relative, safe
+from duly.common.explain.text import duration, relative, safe
 from duly.common.identity import Occurrence
 from tests.acceptance.conftest import ADD, HOSTILE, Cli
 from tests.store.conftest import Bench

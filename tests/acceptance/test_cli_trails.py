@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duly.common.cli import words
+from duly.common.explain import words
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.records.trail import EnqueueEvent, RunEvent

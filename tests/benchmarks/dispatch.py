@@ -1,29 +1,31 @@
-"""How many due schedules a second become jobs: one duty holder against `rq cron` and against the server's limit.
+"""How many due schedules a second become jobs: one duty holder against its peers and against the server's limit.
 
 The limit is one server that takes ready-made batches of 500 ticks in a script call, each with what any durable
 scheduler must write: a job hash of 12 fields, the queue's entry, the queue's name, an event in a capped stream,
-and the schedule's next instant.
+and the schedule's next instant. Every peer does it in its own way, with what that way keeps on record in the notes.
 """
 
 from __future__ import annotations
 
 import logging
-import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import redis
 from rq.cron import CronScheduler
 
-from duly.common.records.definition import define
 from duly.common.settings import Settings
 from duly.common.store import Store
 from duly.scheduler.sweep import Sweeper
-from tests import servers
-from tests.benchmarks.measuring import Comparison, Contestant, compare
+from tests.benchmarks import peer_environment, processes
+from tests.benchmarks.bulk import add_all, hourly, make_due
+from tests.benchmarks.measuring import Comparison, Contestant, Measurable, compare
+from tests.benchmarks.work import work
 
 BATCH = 500
+PEER_SIZE = 2_000
+"""Due schedules of a peer at most: its ticks per second are the same with more, and some do a few hundred a second."""
 LIMIT_SCRIPT = """
 local at = 1
 for _ = 1, tonumber(ARGV[1]) do
@@ -38,48 +40,45 @@ end
 """
 
 
-def work() -> None:
-    """What `rq cron` enqueues; never run."""
-
-
-def compare_on(url: str, rounds: int, size: int) -> Comparison:
-    client = redis.Redis.from_url(url)
-    return compare(
-        f"Dispatch of {size:,} due schedules",
-        "ticks/s",
-        "rq cron",
-        [_limit(client, size), _duly(url, size), _rq_cron(client, size)],
-        rounds,
-    )
-
-
 def measure(rounds: int, size: int) -> Comparison:
-    """On a Valkey of its own, without persistence, so that the disk has no say."""
+    """On a server of its own; with ``size`` due schedules and with a tenth of them."""
     logging.disable(logging.INFO)
-    with tempfile.TemporaryDirectory() as folder, servers.running(servers.valkey_binary(), Path(folder)) as port:
-        return compare_on(f"redis://127.0.0.1:{port}/0", rounds, size)
+    with processes.server() as url:
+        return compare_on(url, rounds, size, peer_environment.contestants(url, min(size, PEER_SIZE)))
 
 
-def _duly(url: str, size: int) -> Contestant:
-    store = Store.connect(Settings(redis_url=url))
+def compare_on(url: str, rounds: int, size: int, peers: Sequence[Measurable]) -> Comparison:
+    client = redis.Redis.from_url(url, socket_timeout=60)
+    tenth = max(size // 10, 1)
+    limit, rq_cron = _limit(client, size), _rq_cron(client, tenth)
+    small, large = duly(url, tenth), duly(url, size)
+    made = compare(
+        "Due schedules that become jobs", "ticks/s", limit.name, [limit, small, large, rq_cron, *peers], rounds
+    )
+    made.also = [rq_cron.name]
+    for each in (small, large):
+        made.want(f"{each.name} / limit", made.ratio(each.name), "0.30", "0.50")
+        made.want(f"{each.name} / rq cron", made.ratio(each.name, rq_cron.name), "15")
+    made.notes += [
+        "duly: keeps each occurrence with its evidence, an audit event, two lines of history; definitions are known",
+        "rq cron: keeps its schedules in memory; no lock, no record of a tick besides its job",
+        *(f"{peer.name}: {peer.keeps}" for peer in peer_environment.PEERS if peers),
+        *([peer_environment.LEFT_OUT] if peers else []),
+    ]
+    return made
+
+
+def duly(url: str, size: int) -> Contestant:
+    """One duty holder with ``size`` due schedules. Forgets everything on the server in each round."""
+    store = Store.connect(Settings(redis_url=url, queue_limit=max(size, Settings().queue_limit)))
     sweeper = Sweeper(store)
+    definitions = list(hourly(size))
 
     def prepare() -> None:
-        store.client.flushdb()
-        store.sweeping.claim_duty("bench", "bench", 600_000)
-        for n in range(size):
-            store.schedules.add(
-                define(
-                    {
-                        "schedule_id": f"s{n}",
-                        "spec": "@every:3600000",
-                        "task": "bench.task",
-                        "missed_run_policy": "run_once",
-                        "review_owner": "bench",
-                    }
-                )
-            )
-        _make_due(store)
+        store.client.flushall()
+        store.sweeping.claim_duty("bench", "bench", processes.LONG_MS)
+        add_all(store, definitions)
+        make_due(store)
 
     def run() -> int:
         ticks = 0
@@ -91,17 +90,7 @@ def _duly(url: str, size: int) -> Contestant:
                 assert ticks == size, f"{ticks} of {size} dispatched"
                 return ticks
 
-    return Contestant("duly", prepare, run)
-
-
-def _make_due(store: Store) -> None:
-    """One period back for every schedule: as after an hour in which nobody swept."""
-    with store.client.pipeline(transaction=False) as pipe:
-        for schedule_id, due in store.client.zrange(store.keys.due, 0, -1, withscores=True):
-            earlier = int(due) - 3_600_000
-            pipe.hset(store.keys.schedule(schedule_id), "next_run_ms", earlier)
-            pipe.zadd(store.keys.due, {schedule_id: earlier})
-        pipe.execute()
+    return Contestant(f"duly, {size:,} due", prepare, run)
 
 
 def _rq_cron(client: redis.Redis, size: int) -> Contestant:
@@ -109,7 +98,7 @@ def _rq_cron(client: redis.Redis, size: int) -> Contestant:
 
     def prepare() -> None:
         nonlocal scheduler
-        client.flushdb()
+        client.flushall()
         scheduler = CronScheduler(connection=client, logging_level=logging.WARNING)
         for _ in range(size):
             job = scheduler.register(work, "default", cron="0 * * * *")
@@ -118,7 +107,7 @@ def _rq_cron(client: redis.Redis, size: int) -> Contestant:
     def run() -> int:
         return len(scheduler.enqueue_jobs())
 
-    return Contestant("rq cron", prepare, run)
+    return Contestant(f"rq cron, {size:,} due", prepare, run)
 
 
 def _limit(client: redis.Redis, size: int) -> Contestant:
@@ -134,4 +123,4 @@ def _limit(client: redis.Redis, size: int) -> Contestant:
             script(args=batch)
         return size
 
-    return Contestant("one server's limit", client.flushdb, run)
+    return Contestant("limit of one server", client.flushall, run)

@@ -80,7 +80,7 @@ def measure(rounds: int, size: int) -> Comparison:
     with tempfile.TemporaryDirectory() as folder, servers.running(servers.valkey_binary(), Path(folder)) as port:
         place = Workplace(f"redis://127.0.0.1:{port}/0")
         with contextlib.closing(place.client), _dismissed(place):
-            return compare(
+            comparison = compare(
                 "One worker that executes jobs of nothing",
                 "jobs/s",
                 "rq Worker",
@@ -91,7 +91,12 @@ def measure(rounds: int, size: int) -> Comparison:
                     _duly(place, "duly --isolate", size // 20, "--isolate"),
                 ],
                 rounds,
+                also=["rq SimpleWorker"],
             )
+    comparison.want("duly, x rq Worker", comparison.ratio("duly"), "20", "40")
+    comparison.want("duly, x rq SimpleWorker", comparison.ratio("duly", "rq SimpleWorker"), "4")
+    comparison.want("duly --isolate, x rq Worker", comparison.ratio("duly --isolate"), "2", "3.5")
+    return comparison
 
 
 @contextlib.contextmanager

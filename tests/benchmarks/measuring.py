@@ -5,9 +5,36 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+
+class Measured(Protocol):
+    """What a benchmark returns: something to print in 80 columns, and the same as JSON."""
+
+    def table(self) -> RenderableType: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class Measurable(Protocol):
+    """Anything that can take part in `compare`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def rate(self) -> float:
+        """Units a second, of one round. Raises NotMeasured."""
+        ...
+
+
+class NotMeasured(Exception):
+    """A contestant cannot take part, for the reason given; the others still do."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +45,17 @@ class Contestant:
     prepare: Callable[[], Any]
     run: Callable[[], int]
 
+    def rate(self) -> float:
+        self.prepare()
+        gc.collect()
+        started = time.perf_counter()
+        done = self.run()
+        return done / (time.perf_counter() - started)
+
 
 @dataclass
 class Figures:
-    """Units per second, one value for each round."""
+    """What was measured of one contestant, in the benchmark's unit: one value for each round."""
 
     rounds: list[float] = field(default_factory=list)
 
@@ -38,38 +72,135 @@ class Figures:
         return max(self.rounds)
 
 
+@dataclass(frozen=True)
+class Goal:
+    """A figure beside what is wanted of it. Nothing fails where it is missed: ``must`` and ``aim`` are words."""
+
+    figure: str
+    measured: float
+    must: str
+    aim: str
+
+
 @dataclass
 class Comparison:
-    """Figures of all contestants of one benchmark; ratios are taken to ``reference``."""
+    """Figures of all contestants of one benchmark; ratios are taken to ``reference``, and to those in ``also``.
+
+    An empty ``reference`` is none: the figures stand for themselves.
+    """
 
     title: str
     unit: str
     reference: str
     contestants: dict[str, Figures]
+    also: Sequence[str] = ()
+    goals: list[Goal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    def ratio(self, name: str) -> float:
-        return self.contestants[name].median / self.contestants[self.reference].median
+    @property
+    def references(self) -> list[str]:
+        """Those that were measured: one that could not take part is no reference."""
+        return [name for name in (self.reference, *self.also) if name in self.contestants]
+
+    def ratio(self, name: str, to: str | None = None) -> float:
+        return self.contestants[name].median / self.contestants[to or self.reference].median
+
+    def want(self, figure: str, measured: float, must: str, aim: str = "") -> None:
+        """Put a goal beside a figure."""
+        self.goals.append(Goal(figure, measured, must, aim))
+
+    def table(self) -> RenderableType:
+        parts: list[RenderableType] = [self._figures()]
+        parts += [goals_table(self.goals)] if self.goals else []
+        parts += [Text(f"- {note}") for note in self.notes]
+        return Group(*parts)
+
+    def _figures(self) -> Table:
+        made = Table(title=self.title, title_justify="left", title_style="bold")
+        made.add_column("contestant")
+        for heading in (f"median {self.unit}", "spread", *(f"x {name}" for name in self.references)):
+            made.add_column(heading, justify="right")
+        for name, figures in self.contestants.items():
+            spread = f"{in_short(figures.low)}-{in_short(figures.high)}"
+            ratios = [in_short(self.ratio(name, reference)) for reference in self.references]
+            made.add_row(name, in_short(figures.median), spread, *ratios)
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "title": self.title,
             "unit": self.unit,
             "reference": self.reference,
-            "contestants": {
-                name: {"median": f.median, "low": f.low, "high": f.high, "rounds": f.rounds, "ratio": self.ratio(name)}
-                for name, f in self.contestants.items()
-            },
+            "contestants": {name: self._contestant(name, figures) for name, figures in self.contestants.items()},
+            "goals": [
+                {"figure": goal.figure, "measured": goal.measured, "must": goal.must, "aim": goal.aim}
+                for goal in self.goals
+            ],
+            "notes": self.notes,
         }
 
+    def _contestant(self, name: str, figures: Figures) -> dict[str, Any]:
+        made: dict[str, Any] = {"median": figures.median, "low": figures.low, "high": figures.high}
+        made["rounds"] = figures.rounds
+        if self.reference in self.contestants:
+            made["ratio"] = self.ratio(name)
+        made["ratios"] = {reference: self.ratio(name, reference) for reference in self.references}
+        return made
 
-def compare(title: str, unit: str, reference: str, contestants: list[Contestant], rounds: int) -> Comparison:
-    """Run every contestant once in each round, in turn."""
+
+def goals_table(goals: Sequence[Goal]) -> Table:
+    """What was measured beside what is wanted."""
+    made = Table()
+    made.add_column("figure")
+    for heading in ("measured", "must", "aim"):
+        made.add_column(heading, justify="right")
+    for goal in goals:
+        made.add_row(goal.figure, in_short(goal.measured), goal.must, goal.aim)
+    return made
+
+
+def compare(
+    title: str,
+    unit: str,
+    reference: str,
+    contestants: Sequence[Measurable],
+    rounds: int,
+    also: Sequence[str] = (),
+) -> Comparison:
+    """Run every contestant once in each round, in turn. One that cannot take part is a note."""
     figures = {contestant.name: Figures() for contestant in contestants}
+    notes: list[str] = []
     for _ in range(rounds):
         for contestant in contestants:
-            contestant.prepare()
-            gc.collect()
-            started = time.perf_counter()
-            done = contestant.run()
-            figures[contestant.name].rounds.append(done / (time.perf_counter() - started))
-    return Comparison(title, unit, reference, figures)
+            if contestant.name not in figures:
+                continue
+            try:
+                figures[contestant.name].rounds.append(contestant.rate())
+            except NotMeasured as reason:
+                del figures[contestant.name]
+                notes.append(f"{contestant.name}: not measured: {reason}")
+    return Comparison(title, unit, reference, figures, also, notes=notes)
+
+
+def in_turn(subjects: dict[str, Callable[[], float]], rounds: int) -> dict[str, Figures]:
+    """Figures of subjects that measure themselves, each once in every round."""
+    figures = {name: Figures() for name in subjects}
+    for _ in range(rounds):
+        for name, measure in subjects.items():
+            figures[name].rounds.append(measure())
+    return figures
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest-rank percentile: a value that was measured, not one in between. Raises ValueError for no values."""
+    if not values:
+        raise ValueError("no values")
+    rank = -(-len(values) * percent // 100)
+    return sorted(values)[max(int(rank), 1) - 1]
+
+
+def in_short(value: float) -> str:
+    """Three digits or more of a figure, so that small ones and large ones can stand in one column."""
+    size = abs(value)
+    places = 0 if size >= 100 else 1 if size >= 10 else 2
+    return f"{value:,.{places}f}"

@@ -9,13 +9,14 @@ import pytest
 
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceState
-from duly.common.records.schedule import ScheduleState
+from tests.browser.conftest import Complaints, wait_for
 from tests.console.test_pages import lived_in_pages
 from tests.store.conftest import Bench
 
 
-def wait_for(page: Any, selector: str, text: str) -> None:
-    page.locator(selector).filter(has_text=text).first.wait_for()
+def pages(lived_in: Occurrence) -> list[str]:
+    """The addresses that people go to; a preview is only ever fetched into one of them."""
+    return [path for path in lived_in_pages(lived_in) if not path.startswith("/new/ticks")]
 
 
 def test_a_change_that_somebody_else_makes_appears_by_itself(page: Any, site: str, bench: Bench) -> None:
@@ -26,7 +27,10 @@ def test_a_change_that_somebody_else_makes_appears_by_itself(page: Any, site: st
     wait_for(page, "#r-stands", "seen elsewhere")
 
 
-def test_the_countdown_runs_without_asking_the_server(page: Any, site: str, bench: Bench) -> None:
+def test_the_countdown_runs_without_asking_the_server(
+    page: Any, site: str, bench: Bench, complaints: Complaints
+) -> None:
+    complaints.expect("net::ERR_FAILED")
     bench.add(spec="@every:3600000")
     page.goto(f"{site}/schedules/docs")
     before = page.locator(".next .rel").inner_text()
@@ -35,8 +39,9 @@ def test_the_countdown_runs_without_asking_the_server(page: Any, site: str, benc
 
 
 def test_a_store_that_is_away_shows_and_comes_back_by_itself(
-    page: Any, site: str, bench: Bench, server: fakeredis.FakeServer
+    page: Any, site: str, bench: Bench, server: fakeredis.FakeServer, complaints: Complaints
 ) -> None:
+    complaints.expect("the server responded with a status of 503")
     bench.add(spec="@every:3600000")
     page.goto(f"{site}/schedules")
     wait_for(page, "#status", "live")
@@ -49,12 +54,34 @@ def test_a_store_that_is_away_shows_and_comes_back_by_itself(
     wait_for(page, "#r-list", "docs")
 
 
-def test_a_double_click_on_enqueue_now_makes_one_run(page: Any, site: str, bench: Bench) -> None:
+def test_a_form_that_is_sent_while_the_store_is_away_leads_back_to_its_page(
+    page: Any, site: str, bench: Bench, server: fakeredis.FakeServer, complaints: Complaints
+) -> None:
+    complaints.expect("the server responded with a status of 503")
     bench.add(spec="@every:3600000")
     page.goto(f"{site}/schedules/docs")
-    page.get_by_role("button", name="Enqueue now").dblclick()
-    wait_for(page, ".notice", "Enqueued:")
-    assert len(bench.queue()) == 1
+    server.connected = False
+    page.get_by_role("button", name="Enqueue now").click()
+    wait_for(page, "h1", "Redis cannot be reached")
+    server.connected = True
+    page.wait_for_url(f"{site}/schedules/docs")
+    wait_for(page, "#r-stands", "active")
+    assert bench.queue() == []
+
+
+def test_a_page_that_shows_why_a_form_was_refused_stays_current(
+    page: Any, site: str, bench: Bench, complaints: Complaints
+) -> None:
+    complaints.expect("the server responded with a status of 422")
+    bench.add(spec="@every:3600000")
+    page.goto(f"{site}/schedules/docs")
+    page.locator("summary", has_text="Delete").click()
+    page.get_by_label("Type docs to delete it").fill("dosc")
+    page.get_by_role("button", name="Delete").click()
+    wait_for(page, ".notice", "type docs to delete it")
+    wait_for(page, "#status[data-is=live]")
+    bench.store.schedules.pause("docs", "seen elsewhere")
+    wait_for(page, "#r-stands", "seen elsewhere")
 
 
 def test_a_preview_is_drawn_while_one_types(page: Any, site: str) -> None:
@@ -74,24 +101,6 @@ def test_a_live_update_leaves_what_is_being_typed_alone(page: Any, site: str, be
     assert page.get_by_label("Why").input_value() == "half a note"
 
 
-def test_a_pause_takes_nothing_but_the_keyboard(page: Any, site: str, bench: Bench) -> None:
-    bench.add(spec="@every:3600000")
-    page.goto(f"{site}/schedules/docs")
-    summary = page.locator("summary", has_text="Pause")
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        if summary.evaluate("each => each === document.activeElement"):
-            break
-    outline = summary.evaluate("each => getComputedStyle(each).outlineStyle")
-    assert outline == "solid"
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.type("by keyboard")
-    page.keyboard.press("Enter")
-    wait_for(page, ".notice", "Paused.")
-    assert bench.store.schedules.get("docs").state is ScheduleState.PAUSED
-
-
 def test_a_hold_is_resolved_without_scripts(scriptless: Any, site: str, bench: Bench, lived_in: Occurrence) -> None:
     scriptless.goto(f"{site}/")
     scriptless.get_by_role("link", name="Holds").click()
@@ -104,8 +113,15 @@ def test_a_hold_is_resolved_without_scripts(scriptless: Any, site: str, bench: B
     assert bench.record(lived_in).state is OccurrenceState.SUCCEEDED
 
 
+def test_no_page_makes_the_browser_complain(page: Any, site: str, lived_in: Occurrence) -> None:
+    for path in pages(lived_in):
+        page.goto(site + path)
+        if page.locator("body[data-live]").count():
+            wait_for(page, "#status[data-is=live]")
+
+
 def test_nothing_is_cut_off_on_a_narrow_screen(narrow: Any, site: str, lived_in: Occurrence) -> None:
-    for path in lived_in_pages(lived_in):
+    for path in pages(lived_in):
         narrow.goto(site + path)
         assert narrow.evaluate("document.documentElement.scrollWidth") <= 380, path
 
@@ -113,7 +129,7 @@ def test_nothing_is_cut_off_on_a_narrow_screen(narrow: Any, site: str, lived_in:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_ground(page: Any, site: str, lived_in: Occurrence, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)
-    for path in lived_in_pages(lived_in):
+    for path in pages(lived_in):
         page.goto(site + path)
         assert page.evaluate(CONTRAST) == [], path
 

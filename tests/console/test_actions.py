@@ -262,6 +262,20 @@ def test_a_change_of_the_model_must_be_restated(console: Console, bench: Bench) 
     assert "The change is made." in made.text
 
 
+@pytest.mark.parametrize("factor", ["nan", "inf", "-inf"])
+def test_a_number_that_is_none_is_one_line_on_the_form(console: Console, bench: Bench, factor: str) -> None:
+    bench.add()
+    console.send(console.get("/schedules/docs/edit"), "/schedules/docs/edit", 422, backoff_factor=factor, save="1")
+
+
+def test_an_argument_that_turns_into_another_kind_of_value_is_a_change(console: Console, bench: Bench) -> None:
+    bench.add(args=[1])
+    page = console.send(console.get("/schedules/docs/edit"), "/schedules/docs/edit", args="[true]", save="1")
+    assert "The change is made." in page.text
+    assert bench.store.schedules.get("docs").definition.args == [True]
+    assert bench.store.trails.changes("docs")[0][0].detail == {"fields": {"args": None}}
+
+
 def test_an_edit_that_changes_nothing_leaves_the_revision(console: Console, bench: Bench) -> None:
     bench.add(start_at="2026-01-01T00:00:00Z", kwargs={"path": "é"}, max_lateness_ms=5000)
     page = console.send(console.get("/schedules/docs/edit"), "/schedules/docs/edit", save="1")

@@ -65,7 +65,9 @@ def write_many(bench: Bench, first: int, end: int) -> None:
 
 def test_ten_thousand_schedules_cost_no_more_than_a_hundred(console: Console, bench: Bench, counting: Counting) -> None:
     write_many(bench, 0, 100)
-    paths = ["/", "/schedules", "/schedules/s00050", "/holds"]
+    paths = ["/", "/schedules", "/schedules/s00050", "/holds", "/schedules?q=ann&state=active"]
+    for path in paths:
+        console.get(path)  # a script is sent to the server once
     before = {path: counting.during(console, path) for path in paths}
     write_many(bench, 100, 10_000)
     for path in paths:
@@ -79,7 +81,8 @@ def test_a_search_looks_through_a_bounded_part_and_goes_on_where_it_stopped(
     console: Console, bench: Bench, counting: Counting
 ) -> None:
     write_many(bench, 0, 3_000)
-    assert counting.during(console, "/schedules?q=ann&state=paused")[0] <= 2_100
+    console.get("/schedules?q=ann")  # a script is sent to the server once
+    assert counting.during(console, "/schedules?q=ann&state=paused")[0] <= 8
     path, looks = "/schedules?q=02999", 0
     while True:
         page = console.get(path)

@@ -9,6 +9,7 @@ import pytest
 from duly.common.identity import Occurrence
 from tests.console.conftest import Console
 from tests.console.reading import Page
+from tests.store.conftest import Bench
 
 EMPTY = ["/", "/schedules", "/schedules?q=docs&state=paused", "/holds", "/new", "/new/ticks?spec=0+9+*+*+*"]
 
@@ -60,6 +61,15 @@ def test_every_page_of_an_empty_fleet_renders_and_says_what_to_do(console: Conso
 def test_every_page_of_a_lived_in_fleet_is_well_formed(console: Console, lived_in: Occurrence) -> None:
     for path in lived_in_pages(lived_in):
         check(console.get(path))
+
+
+def test_a_tick_that_ended_before_any_decision_waits_for_none(console: Console, bench: Bench) -> None:
+    bench.add()
+    gone = bench.due()
+    path = f"/schedules/docs/ticks/{gone.tick_ms}"
+    assert "Nothing has been decided yet" in console.get(path).text
+    bench.store.schedules.delete("docs")
+    assert "No decision was made." in console.get(path).text
 
 
 def test_every_link_of_every_page_leads_somewhere(console: Console, lived_in: Occurrence) -> None:

@@ -93,3 +93,29 @@ def test_a_run_is_approved_by_its_reviewer_once_and_by_nobody_else(api: Api, ben
     assert bench.queue() == [f"duly-docs-{waiting.tick_ms}-1"]
     problem(api("POST", "holds/docs/5/approve", json={"by": "ann"}), 404, "occurrence_not_found")
     assert api.get("periodic/docs/changes")["changes"][0]["what"] == "approved"
+
+
+def test_a_cursor_of_another_list_or_of_another_kind_is_one_clear_error(api: Api, bench: Bench) -> None:
+    for number in range(3):
+        api.add(schedule_id=f"s{number}", approval="required", spec="@every:1000")
+    bench.due("s0")
+    approvals = api.get("holds", limit=1)["next_cursor"]
+    schedules = api.get("periodic", limit=1)["next_cursor"]
+    runs = api.get("periodic/s0/runs", limit=1)["next_cursor"] or ""
+    assert len(api.get("holds", kind="approval", cursor=approvals)["holds"]) == 2
+    for path, cursor in (
+        ("holds?kind=hold", approvals),
+        ("holds", schedules),
+        ("periodic", approvals),
+        ("periodic", runs),
+        ("periodic/s0/enqueue-events", runs),
+        ("periodic/s0/runs", schedules),
+    ):
+        found = api("GET", path, params={"cursor": cursor} | ({"kind": "hold"} if "kind" in path else {}))
+        assert faults(problem(found, 400, "invalid_field")) == ["cursor"], path
+
+
+@pytest.mark.parametrize("path", ["periodic", "holds", "periodic/docs/runs"])
+def test_a_cursor_longer_than_any_is_a_bad_cursor(api: Api, path: str) -> None:
+    api.add()
+    assert faults(problem(api("GET", path, params={"cursor": "A" * 2_000}), 400, "invalid_field")) == ["cursor"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duly.common.contract import GATES, Decision, decide, holds_before_lease, read_case, write_case
+from duly.common.contract import GATES, Decision, decide, holds_before_lease, read_case, standing_holds, write_case
 from duly.common.contract.fields import ALL
 from tests.pure.contract_cases import (
     ABSENT,
@@ -134,6 +135,25 @@ def test_nothing_runs_without_its_lease_its_key_its_budget_and_its_owner(raw: di
     assert evidence["review_owner"] == "ann"
     assert observed["prior_outcome"] in {"NONE", "NO_COMMITTED_RESULT"}
     assert evidence["run_state"] in {"PENDING", "LEASED", "RETRY_WAIT"}
+
+
+@given(CASES, CASES)
+def test_what_every_tick_of_a_schedule_meets_is_asked_once(raw: dict[str, Any], other: dict[str, Any]) -> None:
+    case, tick = read_case(raw), read_case(other)
+    another = replace(
+        case,
+        occurrence_ms=tick.occurrence_ms,
+        idempotency_key=tick.idempotency_key,
+        now_ms=tick.now_ms,
+        last_run_ms=tick.last_run_ms,
+        next_run_ms=tick.next_run_ms,
+        later_tick_ms=tick.later_tick_ms,
+        trigger=tick.trigger,
+        applied_jitter_ms=tick.applied_jitter_ms,
+    )
+    standing = standing_holds(case)
+    assert standing_holds(another) == standing
+    assert holds_before_lease(another, standing) == holds_before_lease(another)
 
 
 @given(CASES)

@@ -22,6 +22,8 @@ PURE = [
     *sorted((ROOT / "common/duly/common/expression").rglob("*.py")),
     *sorted((ROOT / "common/duly/common/contract").rglob("*.py")),
 ]
+CLI = ROOT / "common/duly/common/cli"
+EXPLAIN = sorted((ROOT / "common/duly/common/explain").rglob("*.py"))
 CLOCK = ROOT / "common/duly/common/clock.py"
 KEYS = ROOT / "common/duly/common/store/keys.py"
 
@@ -139,6 +141,30 @@ def test_expressions_and_the_contract_know_no_store_no_command_line_and_no_clock
     outside = ["redis", "rq", "click", "time", "duly.common.store", "duly.common.clock", "duly.common.cli"]
     assert offences(PURE, lambda path: {n for n in imports(path) if any(belongs_to(n, each) for each in outside)}) == {}
     assert offences(PURE, clock_readings) == {}
+
+
+def test_only_the_command_line_imports_the_command_line() -> None:
+    others = [path for path in SOURCES if CLI not in path.parents]
+    assert len(SOURCES) > len(others) > 30
+    assert offences(others, lambda path: {n for n in imports(path) if belongs_to(n, "duly.common.cli")}) == {}
+
+
+def test_what_all_surfaces_say_knows_no_terminal_and_no_page() -> None:
+    def drawing(path: Path) -> set[str]:
+        outside = ["click", "rich", "jinja2", "fastapi", "starlette", "sys"]
+        return {name for name in imports(path) if any(belongs_to(name, each) for each in outside)}
+
+    assert len(EXPLAIN) > 8
+    assert offences(EXPLAIN, drawing) == {}
+
+
+def test_no_module_takes_what_another_keeps_to_itself() -> None:
+    def taken(path: Path) -> list[str]:
+        nodes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom)]
+        names = [alias.name for node in nodes for alias in node.names if (node.module or "").startswith("duly")]
+        return [name for name in names if name.startswith("_")]
+
+    assert offences(SOURCES, taken) == {}
 
 
 def test_only_the_clock_reads_a_clock() -> None:

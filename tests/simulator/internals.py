@@ -7,7 +7,6 @@ order of a script's arguments (as its header states them), the first word of its
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -179,7 +178,7 @@ class Records:
         data = self._client.straight("HGET", f"{RQ_JOB_STEM}{job_id}", "data", **{NEVER_DECODE: []})
         if data is None:
             return None
-        schedule_id, tick_ms, attempt = json.loads(zlib.decompress(data))[2]
+        schedule_id, tick_ms, attempt = json.loads(data)[2]
         return schedule_id, int(tick_ms), int(attempt)
 
     def drop_job(self, job_id: str, *, entry: bool) -> None:

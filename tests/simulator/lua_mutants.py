@@ -62,8 +62,8 @@ LEASES = [
         "append(fields, name, claim)\n    redis.call('HSET', OCCURRENCE .. o.member, unpack(fields))",
         "redis.call('HSET', OCCURRENCE .. o.member, name, claim)", EVIDENCE),
     lua("hold: the lease stays", "*",
-        "evidence = evidence or with(snapshot(o), fields)\n  redis.call('DEL', LEASE .. o.member)",
-        "evidence = evidence or with(snapshot(o), fields)", JUSTIFIED, ONE_OWNER),
+        "  redis.call('DEL', LEASE .. o.member)\n  decided(o, fields, code, evidence)",
+        "  decided(o, fields, code, evidence)", JUSTIFIED, ONE_OWNER),
 ]  # fmt: skip
 
 STARTS = [

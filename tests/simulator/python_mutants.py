@@ -11,7 +11,8 @@ from duly.common.records.evidence import Reconciled
 from duly.common.store import carry
 from duly.common.store.attempts import AttemptStore, Carried, CarriedOut, Judgement
 from duly.common.store.schedules import ScheduleStore
-from duly.scheduler import missed_run, sweep
+from duly.common.store.sweeping import DueSchedule
+from duly.scheduler import missed_run
 from duly.scheduler.sweep import Sweeper
 from duly.worker import attempt, gate, performing
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
@@ -55,6 +56,10 @@ def _last_backlog_tick_only(*args: Any) -> Any:
     return replace(plan, ticks=plan.ticks[-1:])
 
 
+def _any_version(self: Sweeper, due: DueSchedule) -> Any:
+    return self._definitions.get(due.schedule_id)
+
+
 def _nothing_dropped(*args: Any) -> Any:
     return replace(_plain_settle(*args), dropped=None)
 
@@ -88,7 +93,7 @@ ALL = [
     python("keeper: nothing is renewed, and all is well", LeaseKeeper, "_renew", _renews_nothing, ONE_OWNER),
     python("sweep: only the last tick of a backlog", missed_run, "_settle", _last_backlog_tick_only, NO_TICK_LOST),
     python("sweep: what is dropped", missed_run, "_settle", _nothing_dropped, NO_TICK_LOST),
-    python("sweep: the version of a definition", sweep, "_version", lambda _due: "", NO_TICK_LOST, OWN_DEFINITION),
+    python("sweep: the version of a definition", Sweeper, "_cached", _any_version, NO_TICK_LOST, OWN_DEFINITION),
     python("sweep: carried ticks of all but the first edit", carry, "dump", lambda _carried: "", NO_TICK_LOST),
     python("edit: due ticks are not carried", ScheduleStore, "_carry", staticmethod(lambda *_: ""), NO_TICK_LOST),
     python("sweep: ends no pause", Sweeper, "_end_pauses", lambda _self, _survey: iter(()), FORGOTTEN),

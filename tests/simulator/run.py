@@ -71,7 +71,8 @@ def _environment() -> Iterator[None]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        with fast_scripts(), patch.object(sweep, "TICKS_PER_SCHEDULE", 2), patch.object(performing, "_log_failure", _mute):
+        muted = patch.object(performing, "_log_failure", _mute)
+        with fast_scripts(), patch.object(sweep, "TICKS_PER_SCHEDULE", 2), muted:
             yield
     finally:
         logging.disable(level)

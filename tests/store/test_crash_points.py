@@ -14,7 +14,7 @@ import redis.connection
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.store import Store
-from duly.common.store.scripts import SHEBANG, script_names, source
+from duly.common.store.scripts import script_names, source
 from duly.scheduler.sweep import Sweeper
 from duly.worker import tasks
 from duly.worker.attempt import Attempter
@@ -32,7 +32,7 @@ def killed_after(answers: int, store: Store, work: Callable[[Store], Any]) -> bo
     The child has its own connection, already open, so that every answer is one to a call of ours.
     """
     for name in script_names():
-        store.client.script_load(SHEBANG + source(name).text)
+        store.client.script_load(source(name).shebang + source(name).text)
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)  # as a work-horse: what it kills of its group must not be ours

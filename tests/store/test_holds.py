@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duly.common.errors import Held, InvalidField, OccurrenceNotFound, Refused
+from duly.common.errors import Held, InvalidField, OccurrenceNotFound, Refused, RevisionConflict
 from duly.common.identity import Occurrence
 from duly.common.records.schedule import ScheduleState
 from duly.common.store.attempts import Claim
@@ -152,8 +152,8 @@ def test_holds_are_listed_in_pages_the_longest_held_first(fake_bench: Bench) -> 
     for n in range(5):
         fake_bench.add(schedule_id=f"s{n}", spec="@every:1000")
     occurrences = [held(fake_bench, f"s{n}") for n in range(5)]
-    first, offset = fake_bench.store.holds.page(3)
-    second, end = fake_bench.store.holds.page(3, offset or 0)
+    first, after = fake_bench.store.holds.page(3)
+    second, end = fake_bench.store.holds.page(3, after or "")
     assert [record.occurrence for record in first + second] == occurrences
     assert end is None
     assert fake_bench.store.holds.count() == 5
@@ -212,7 +212,7 @@ def test_a_release_runs_the_latest_tick_that_the_quarantine_skipped(fake_bench: 
     occurrence = held(fake_bench)
     fake_bench.pass_time(5_500)
     fake_bench.sweep()
-    with pytest.raises(Held, match="other holds"):
+    with pytest.raises(Held, match="resolve its holds first"):
         fake_bench.store.schedules.release("docs")
     fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "seen")
     before = fake_bench.store.schedules.get("docs")
@@ -226,6 +226,31 @@ def test_a_release_runs_the_latest_tick_that_the_quarantine_skipped(fake_bench: 
     assert (after.next_run_ms, after.carry) == (before.next_run_ms, "")
     fake_bench.running(Occurrence("docs", latest_ms or 0))
     assert fake_bench.store.schedules.release("docs") is None
+
+
+def test_a_release_that_waits_for_the_next_tick_is_refused_like_any_other_and_changes_nothing(
+    fake_bench: Bench,
+) -> None:
+    fake_bench.add(spec="@every:1000")
+    release, occurrence = fake_bench.store.schedules.release, held(fake_bench)
+    fake_bench.pass_time(5_500)
+    fake_bench.sweep()
+    for catch_up in ("latest", "none"):
+        with pytest.raises(Held, match="resolve its holds first"):
+            release("docs", catch_up)
+    fake_bench.store.schedules.pause("docs", "a deploy")
+    for catch_up, way_out in (("latest", "resume it with --catch-up latest"), ("none", "resume it first")):
+        with pytest.raises(Refused, match=f"is paused; {way_out}"):
+            release("docs", catch_up)
+    fake_bench.store.schedules.resume("docs")
+    fake_bench.store.holds.resolve(occurrence, Resolution.ABANDONED, "ann", "seen")
+    before = fake_bench.store.schedules.get("docs")
+    assert release("docs", "none", revision=before.revision) is None
+    assert fake_bench.store.schedules.get("docs") == before
+    with pytest.raises(RevisionConflict):
+        release("docs", "none", revision=before.revision + 1)
+    with pytest.raises(InvalidField, match="catch_up"):
+        release("docs", "all")
 
 
 def test_a_release_with_nothing_missed_changes_nothing(fake_bench: Bench) -> None:

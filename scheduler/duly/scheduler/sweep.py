@@ -12,7 +12,7 @@ from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
 from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
-from duly.scheduler.admission import admitted
+from duly.scheduler.admission import Admission
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried
 
@@ -39,6 +39,16 @@ class Sweep:
     """The page was full or something changed underneath: look again at once."""
 
 
+class Known:
+    """A definition that the sweep has read, and the gates before its ticks."""
+
+    __slots__ = ("admission", "definition", "incarnation", "revision")
+
+    def __init__(self, incarnation: str, revision: str, definition: ScheduleDefinition) -> None:
+        self.incarnation, self.revision, self.definition = incarnation, revision, definition
+        self.admission = Admission(definition)
+
+
 class Sweeper:
     """Carries out sweeps under one duty token. Not thread-safe."""
 
@@ -47,7 +57,7 @@ class Sweeper:
         self._queue_limit = store.settings.queue_limit
         self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
-        self._definitions: OrderedDict[str, tuple[str, ScheduleDefinition]] = OrderedDict()
+        self._definitions: OrderedDict[str, Known] = OrderedDict()
 
     def sweep_once(self, token: str) -> Sweep | None:
         """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
@@ -112,40 +122,39 @@ class Sweeper:
         active = [due for due in survey.schedules if due.state == "active"]
         self._load_definitions(active)
         for due in active:
-            definition = self._cached(due)
-            if definition is None:
+            known = self._cached(due)
+            if known is None:
                 yield _invalid(due, survey.now_ms)
             elif due.carry:
                 try:
-                    yield self._carried_order(due, definition, survey.now_ms)
+                    yield self._carried_order(due, known.definition, survey.now_ms)
                 except DulyError:
                     yield _invalid(due, survey.now_ms)
             elif due.next_run_ms is None:
-                yield DispatchOrder(due, definition, due.definition_revision, [], None, None, None)
+                yield DispatchOrder(due, known.definition, due.definition_revision, [], None, None, None)
             else:
-                plan_ = plan(definition, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
-                yield self._order(due, definition, due.definition_revision, plan_, survey.now_ms, due.last_run_ms)
+                plan_ = plan(known.definition, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
+                yield self._order(due, known, plan_, survey.now_ms, due.last_run_ms)
 
     def _order(
         self,
         due: DueSchedule,
-        definition: ScheduleDefinition,
-        definition_revision: str,
+        known: Known,
         plan_: Plan,
         now_ms: int,
         last_run_ms: int | None,
     ) -> DispatchOrder:
+        admitted = known.admission.admitted
         ticks = [
             self._hooks.before(
-                definition,
-                admitted(definition, order, now_ms=now_ms, last_run_ms=last_run_ms, next_run_ms=plan_.next_ms),
+                known.definition, admitted(order, now_ms=now_ms, last_run_ms=last_run_ms, next_run_ms=plan_.next_ms)
             )
             for order in plan_.ticks
         ]
         return DispatchOrder(
             due,
-            definition,
-            definition_revision,
+            known.definition,
+            known.revision,
             ticks,
             plan_.dropped,
             plan_.next_ms,
@@ -162,7 +171,8 @@ class Sweeper:
                 due, definition, due.definition_revision, [], None, due.next_run_ms, released_ms, due.carry
             )
         plan_ = plan_carried(first.definition, first.next_run_ms, first.until_ms, now_ms)
-        order = self._order(due, first.definition, str(first.definition_revision), plan_, now_ms, None)
+        carried = Known(due.incarnation, str(first.definition_revision), first.definition)
+        order = self._order(due, carried, plan_, now_ms, None)
         next_due_ms = None if due.next_run_ms is None else definition.timetable.release_ms(due.next_run_ms)
         return DispatchOrder(
             due,
@@ -192,7 +202,7 @@ class Sweeper:
                     extra={"action": "invalid_schedule"},
                 )
                 continue
-            self._definitions[due.schedule_id] = (_version(due), definition)
+            self._definitions[due.schedule_id] = Known(due.incarnation, due.definition_revision, definition)
             self._definitions.move_to_end(due.schedule_id)
 
     def _forget_definitions(self) -> None:
@@ -200,9 +210,10 @@ class Sweeper:
         while len(self._definitions) > CACHED_DEFINITIONS:
             self._definitions.popitem(last=False)
 
-    def _cached(self, due: DueSchedule) -> ScheduleDefinition | None:
-        version, definition = self._definitions.get(due.schedule_id, ("", None))
-        return definition if version == _version(due) else None
+    def _cached(self, due: DueSchedule) -> Known | None:
+        known = self._definitions.get(due.schedule_id)
+        same = known and (known.incarnation, known.revision) == (due.incarnation, due.definition_revision)
+        return known if same else None
 
     def _end_pauses(self, survey: Survey) -> Iterator[DispatchOrder]:
         """End the pauses that are over; an order for each schedule that cannot be, so that it waits its turn."""
@@ -237,10 +248,6 @@ class Sweeper:
                 )
                 if order.definition is not None:
                     self._hooks.after(order.definition, tick.tick_ms, outcome, reason)
-
-
-def _version(due: DueSchedule) -> str:
-    return f"{due.incarnation}.{due.definition_revision}"
 
 
 def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:

@@ -2,7 +2,8 @@
 
 Model. One tree of click commands, `root`, whose branches are imported only when they are used. `App` carries what
 every command shares: the output format, the settings and, from its first use on, the store. A command reads its
-options, asks the store, and hands one JSON value and one way to draw it to `App.show`.
+options, asks the store, and hands one JSON value and one way to draw it to `App.show`. What the API and the console say
+too is in `duly.common.explain`; here is how a terminal shows it.
 
 Invariants. A command either prints its result on stdout and ends with 0, or prints one line on stderr and ends
 with 1 (refused or failed), 2 (usage) or 3 (a HOLD). Whatever is shown is made harmless first: control characters

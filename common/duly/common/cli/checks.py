@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
-from duly.common.cli.text import duration
 from duly.common.clock import Clock, SystemClock, wall_ms
 from duly.common.errors import StoreUnavailable
+from duly.common.explain.text import duration
 from duly.common.store.connection import Client, translated
 from duly.common.store.scripts import SHEBANG
 

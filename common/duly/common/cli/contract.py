@@ -15,9 +15,9 @@ from rich.console import RenderableType
 from duly.common.cli import failure, output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
-from duly.common.cli.strict_json import read_value
 from duly.common.contract import Example, Verdict, decide, examples, read_case, schema
 from duly.common.errors import DulyError, InvalidField, Refused
+from duly.common.strict_json import read_value
 
 MAX_FILE_BYTES = 1_048_576
 _LONGEST_VALUE = 400

@@ -13,14 +13,15 @@ from duly.common.clock import SystemClock
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Leave the fleet running after the story, until Ctrl+C.")
+@click.option("--keep", is_flag=True, help="Run a console too, and leave all running after the story.")
 @click.option("--json", "as_json", is_flag=True, help="Print the tally as JSON at the end; the story goes to stderr.")
 @pass_app
 def demo(app: App, keep: bool, as_json: bool) -> int:
     """A whole fleet on an embedded store, with a story: about a minute, needs nothing else.
 
     Three workers watch documents; workers are killed, the fleet goes down and comes back, and in the end every
-    tick is accounted for from the records. Ends with 1 when a promise was broken.
+    tick is accounted for from the records. Ends with 1 when a promise was broken. With --keep the story can also be
+    followed in a browser, and the fleet goes on until Ctrl+C.
     """
     from duly.common.demo.narrator import narrator_for
     from duly.common.demo.running import run_demo

@@ -12,8 +12,8 @@ from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.checks import Check, Status, examine
 from duly.common.cli.options import shared
-from duly.common.cli.text import count
 from duly.common.errors import DulyError
+from duly.common.explain.text import count
 
 
 class Unsafe(DulyError):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 from rich.console import RenderableType
 
-from duly.common.cli import cursors, output
+from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
-from duly.common.cli.trail import check_known, event_lines
+from duly.common.cli.trail import event_lines
+from duly.common.explain import trails
 from duly.common.records.trail import EnqueueEvent
 
 
@@ -24,17 +23,11 @@ def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
 
     Times are UTC. What became of the attempts at a tick that was enqueued is in `duly runs`.
     """
-    inner = cursors.decode(cursor, cursors.STREAM)
-    check_known(app.store, schedule_id)
-    page, after = app.store.trails.events(schedule_id, limit, inner)
-    next_cursor = cursors.encode(after)
-    app.show(
-        {"events": [event.to_dict() for event in page], "next_cursor": next_cursor},
-        lambda: _draw(schedule_id, page, next_cursor),
-    )
+    page = trails.events(app.store, schedule_id, limit, cursor)
+    app.show(page.to_dict(), lambda: _draw(schedule_id, page))
 
 
-def _draw(schedule_id: str, page: Sequence[EnqueueEvent], next_cursor: str | None) -> RenderableType:
-    if not page:
+def _draw(schedule_id: str, page: trails.Page[EnqueueEvent]) -> RenderableType:
+    if not page.records:
         return output.cell("no events yet: no tick of this schedule has come due")
-    return output.stack(*event_lines(page), output.more(next_cursor, "duly", "events", schedule_id))
+    return output.stack(*event_lines(page.records), output.more(page.next_cursor, "duly", "events", schedule_id))

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from duly.common.cli.app import App
-from duly.common.cli.text import close_to, one_line
 from duly.common.errors import DulyError, Held, ScheduleNotFound, StoreUnavailable
+from duly.common.explain.text import close_to, one_line
 
 REFUSED = 1
 USAGE = 2

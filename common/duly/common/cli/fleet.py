@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
-from duly.common.cli.text import count, duration
+from duly.common.explain.text import count, duration
 
 _SHOWN = {"name", "role", "state", "queues", "tasks", "seen_at", "seen_ms_ago"}
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 import click
 from rich.console import RenderableType
 
-from duly.common.cli import cursors, output
+from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import DEFAULT_LIMIT, paged, shared
-from duly.common.cli.words import cause, hold_reason
+from duly.common.explain import cursors
+from duly.common.explain.holds import told_hold, why_waiting
+from duly.common.explain.words import cause
 from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.store.holds import Waiting
 
@@ -26,9 +27,9 @@ from duly.common.store.holds import Waiting
 @pass_app
 def holds(app: App, kind: str | None, limit: int, cursor: str | None) -> None:
     """What waits for a reviewer: holds, then runs to be approved; the longest waiting first."""
-    offset = cursors.decode(cursor, cursors.OFFSET)
-    page, after = app.store.holds.page(limit, int(offset or 0), Waiting(kind) if kind else None)
-    next_cursor = cursors.encode(after)
+    inner = cursors.HOLDS.decode(cursor)
+    page, after = app.store.holds.page(limit, inner or "", Waiting(kind) if kind else None)
+    next_cursor = cursors.HOLDS.encode(after)
     app.show(
         {"holds": [told_hold(held) for held in page], "next_cursor": next_cursor},
         lambda: _draw(
@@ -47,7 +48,7 @@ def _draw(page: Sequence[OccurrenceRecord], more: RenderableType | None, now_ms:
                 ("to approve" if held.awaits_approval else "held", output.cell(str(held.occurrence), "bold")),
                 ("tick", output.instant(held.occurrence.tick_ms, now_ms)),
                 ("decision", held.hold_reason),
-                ("why", _why(held)),
+                ("why", why_waiting(held)),
                 ("cause", cause(held.cause) if held.hold_reason else None),
                 ("since", output.instant(held.held_ms or held.enqueued_ms, now_ms)),
                 ("attempts", f"{held.attempt} of {held.retry_budget}"),
@@ -67,21 +68,3 @@ def what_to_do(record: OccurrenceRecord) -> RenderableType:
         return output.command("duly", "hold", "approve", *where, f"--by {shlex.quote(record.review_owner)}")
     seen = f"--seen {record.version}"
     return output.command("duly", "hold", "resolve", *where, seen, "--outcome OUTCOME", "--by NAME", "--evidence REF")
-
-
-def told_hold(record: OccurrenceRecord) -> dict[str, Any]:
-    """What waits, as `--json` and the API print it: the record, why it waits, and the decision that holds it."""
-    verdict = record.decisions[-1].again() if record.hold_reason and record.decisions else None
-    return {
-        **record.to_dict(),
-        "reason": record.waits_because,
-        "decision": None if verdict is None else verdict.to_dict(),
-    }
-
-
-def _why(record: OccurrenceRecord) -> str:
-    if record.awaits_approval:
-        return "its schedule lets it run only when its reviewer approves it"
-    if record.decisions and record.decisions[-1].decision == record.hold_reason:
-        return record.decisions[-1].again().explanation
-    return hold_reason(record.hold_reason)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from duly.common.cli.text import close_to
+from duly.common.explain.text import close_to
 
 
 @dataclass(frozen=True, slots=True)

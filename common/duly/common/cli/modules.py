@@ -13,8 +13,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from duly.common.cli.text import one_line
 from duly.common.errors import DulyError
+from duly.common.explain.text import one_line
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _TRIAL = """

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from duly.common.cli.app import App
-from duly.common.errors import InvalidField
-from duly.common.identity import Occurrence, check_schedule_id, check_tick_ms
-from duly.common.instant import to_ms
+from duly.common.explain.ticks import read_tick
+from duly.common.identity import Occurrence, check_schedule_id
 from duly.common.records.line import MAX_NOTE, check_line
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -59,18 +58,6 @@ def paged(default: int) -> Callable[[_F], _F]:
 
 
 revision_option = click.option("--revision", type=int, metavar="N", help="Only if the schedule is at this revision.")
-
-
-def read_tick(text: str) -> int:
-    """The tick of an argument: epoch milliseconds or RFC 3339; raises InvalidField."""
-    if text.isascii() and text.isdigit():
-        return check_tick_ms(text)
-    try:
-        return to_ms(text, "tick")
-    except InvalidField:
-        raise InvalidField(
-            "tick", "must be epoch milliseconds (1767225600000) or an instant (2026-01-01T00:00:00Z)"
-        ) from None
 
 
 def read_occurrence(first: str, tick: str | None) -> Occurrence:

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from duly.common.cli.text import relative, safe
+from duly.common.explain.text import relative, safe
 from duly.common.instant import to_rfc3339
 
 WIDTH = 80

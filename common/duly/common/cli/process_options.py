@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import click
 
 from duly.common.cli.app import App
-from duly.common.cli.text import safe
 from duly.common.errors import DulyError
+from duly.common.explain.text import safe
 from duly.common.process.roles import Role, load_role
 from duly.common.store.connection import connect, translated
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from duly.common.cli.text import safe
+from duly.common.explain.text import safe
 from duly.common.instant import to_datetime
 
 _GAP = 2
 _NARROWEST = 8
 _ELLIPSIS = "…"
-_INSTANCE = re.compile(r"(?P<name>.+?)(\.[0-9a-f]{6})?(@\d+)?", re.ASCII)
 
 
 class Lines:
@@ -98,9 +96,3 @@ def tick(ms: int, day_of_ms: int) -> str:
     at, near = to_datetime(ms), to_datetime(day_of_ms)
     date = "" if at.date() == near.date() else "%m-%d " if at.year == near.year else "%Y-%m-%d "
     return at.strftime(f"{date}%H:%M:%S") + (f".{ms % 1000:03d}" if ms % 1000 else "")
-
-
-def fleet_name(owner: str | None) -> str:
-    """The worker's name in `duly fleet` behind the owner of a lease (``vm-7.2.5be66f@2836`` is of ``vm-7.2``)."""
-    found = _INSTANCE.fullmatch(owner or "")
-    return found["name"] if found else owner or "-"

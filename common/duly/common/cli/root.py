@@ -17,7 +17,7 @@ from duly.common.cli.options import shared_at_root
 
 COMMANDS = {
     "demo": Entry("duly.common.cli.demo:demo", "A whole fleet on an embedded store, with a story."),
-    "up": Entry("duly.common.cli.up:up", "Embedded store and workers, kept running."),
+    "up": Entry("duly.common.cli.up:up", "Embedded store, workers and console, kept running."),
     "worker": Entry("duly.common.cli.worker:worker", "Run workers, and a candidate for the duty."),
     "scheduler": Entry("duly.common.cli.scheduler:scheduler", "Run a candidate for the duty only."),
     "console": Entry("duly.common.cli.console:console", "HTTP API and console."),

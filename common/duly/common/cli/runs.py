@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import click
 from rich.console import RenderableType
 
-from duly.common.cli import cursors, output
+from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
-from duly.common.cli.trail import RunLines, check_known
+from duly.common.cli.trail import RunLines
+from duly.common.explain import trails
 from duly.common.records.trail import RunEvent
 from duly.common.store import Store
 
@@ -29,19 +30,12 @@ def runs(app: App, schedule_id: str | None, follow: bool, limit: int, cursor: st
 
     Times are UTC. What became of ticks that were not enqueued is in `duly events`.
     """
-    inner = cursors.decode(cursor, cursors.STREAM)
     if follow and cursor is not None:
         raise click.UsageError("--follow starts at the newest records; leave --cursor out.")
-    if schedule_id is not None:
-        check_known(app.store, schedule_id)
-    page, after = app.store.trails.runs(schedule_id, limit, inner)
+    page = trails.runs(app.store, schedule_id, limit, cursor)
     if follow:
-        _follow(app.store, schedule_id, page, as_json=app.json)
-    next_cursor = cursors.encode(after)
-    app.show(
-        {"runs": [event.to_dict() for event in page], "next_cursor": next_cursor},
-        lambda: _draw(schedule_id, page, next_cursor),
-    )
+        _follow(app.store, schedule_id, page.records, as_json=app.json)
+    app.show(page.to_dict(), lambda: _draw(schedule_id, page))
 
 
 def _follow(store: Store, schedule_id: str | None, newest_first: Sequence[RunEvent], *, as_json: bool) -> None:
@@ -61,12 +55,12 @@ def _follow(store: Store, schedule_id: str | None, newest_first: Sequence[RunEve
         events = store.trails.runs_after(cursor, schedule_id)
 
 
-def _draw(schedule_id: str | None, page: Sequence[RunEvent], next_cursor: str | None) -> RenderableType:
-    if not page:
+def _draw(schedule_id: str | None, page: trails.Page[RunEvent]) -> RenderableType:
+    if not page.records:
         return output.cell("no runs yet")
-    lines = RunLines(page, hidden=_hidden(schedule_id))
+    lines = RunLines(page.records, hidden=_hidden(schedule_id))
     words = ["duly", "runs", *([schedule_id] if schedule_id else [])]
-    return output.stack(lines.heading(), *lines.of(page), output.more(next_cursor, *words))
+    return output.stack(lines.heading(), *lines.of(page.records), output.more(page.next_cursor, *words))
 
 
 def _hidden(schedule_id: str | None) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What `events`, `runs` and `occurrence` share: pages of the past, drawn as one line for each record."""
+"""What `events`, `runs` and `occurrence` share: records of the past, drawn as one line for each."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from duly.common.cli import output, words
-from duly.common.cli.record_lines import Lines, day, fleet_name, moment, tick
-from duly.common.cli.text import count
-from duly.common.errors import ScheduleNotFound
-from duly.common.identity import check_schedule_id
+from duly.common.cli import output
+from duly.common.cli.record_lines import Lines, day, moment, tick
+from duly.common.explain import words
+from duly.common.explain.text import count
+from duly.common.explain.workers import fleet_name
 from duly.common.records.trail import EnqueueEvent, RunEvent
-from duly.common.store import Store
 
 WIDE = 100
 # What lines that come later may need, in columns that are laid out before they come.
 _TYPICAL = {"SCHEDULE": 12, "EVENT": 28, "WORKER": 10}
-
-
-def check_known(store: Store, schedule_id: str) -> None:
-    """Raises ScheduleNotFound for an id under which there is neither a schedule nor a trail."""
-    check_schedule_id(schedule_id)
-    if not store.schedules.exists(schedule_id) and not store.trails.has_trail(schedule_id):
-        raise ScheduleNotFound(schedule_id)
 
 
 class RunLines:

@@ -17,15 +17,14 @@ import click
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.modules import check_modules, make_importable
-from duly.common.clock import Clock, SystemClock
+from duly.common.clock import SystemClock
 from duly.common.embedded import EmbeddedStore
-from duly.common.process.local import LocalWorker, stop_all
+from duly.common.process.keeping import Keeper
+from duly.common.process.local import LocalProcess, stop_all
+from duly.common.process.local_console import ConsoleRefused, LocalConsole
 
 EXAMPLE_MODULE = "duly.worker.demo.updater"
 _POLL_S = 0.1
-_FIRST_RESTART_MS = 500.0
-_LAST_RESTART_MS = 15_000.0
-_STABLE_MS = 30_000.0
 
 
 @click.command()
@@ -42,6 +41,11 @@ _STABLE_MS = 30_000.0
     "--stop-grace-ms", type=click.IntRange(0, 3_600_000), default=10_000, show_default=True, metavar="MS",
     help="How long running attempts may take to finish when it is stopped.",
 )  # fmt: skip
+@click.option("--no-console", is_flag=True, help="Run no console.")
+@click.option(
+    "--console-port", type=click.IntRange(0, 65_535),
+    help="Of the console; 0 takes a free one; default: 8787, or a free one while that is taken.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when it is up.")
 @pass_app
 def up(
@@ -53,32 +57,39 @@ def up(
     port: int | None,
     data_dir: Path,
     stop_grace_ms: int,
+    no_console: bool,
+    console_port: int | None,
     as_json: bool,
 ) -> int:
-    """Embedded store and workers, kept running until Ctrl+C or SIGTERM; the data is kept in a folder.
+    """Embedded store, workers and console, kept running until Ctrl+C or SIGTERM; the data is kept in a folder.
 
-    A store or a worker that dies is started again. Ctrl+C lets running attempts finish; a second one gives them up.
+    What dies is started again. Ctrl+C lets running attempts finish; a second one gives them up.
     """
     app.json = app.json or as_json
     modules = module or (EXAMPLE_MODULE,)
     make_importable()
     check_modules(modules)
     arguments = [f"--module={each}" for each in modules] + [f"--queue={each}" for each in queue]
+    arguments.append(f"--concurrency={concurrency}")
     with _stop_requests() as stopping, EmbeddedStore(data_dir, port) as store:
         _keep_out_of_git(store.data_dir)
         environment = os.environ | {"DULY_REDIS_URL": store.url}
         fleet = [
-            LocalWorker(f"up-{number}", [*arguments, f"--concurrency={concurrency}"], environment)
-            for number in range(1, workers + 1)
+            LocalProcess(name, ("worker", "--name", name, *arguments), environment)
+            for name in (f"up-{number}" for number in range(1, workers + 1))
         ]
+        console = LocalConsole(environment, store.data_dir / "console.log", console_port)
         try:
             for each in fleet:
                 each.start()
-            _announce(app, store, modules, fleet)
-            _Keeper(store, fleet, SystemClock()).run(stopping)
+            url = None if no_console else _open(console, stopping)
+            _announce(app, store, modules, fleet, url)
+            _keep_running(store, [*fleet, console] if url else fleet, stopping)
         finally:
             click.echo("Stopping; running attempts may finish (Ctrl+C again gives them up).", err=True)
             stop_all(fleet, stop_grace_ms, hurry=lambda: stopping.count > 1)
+            # After the attempts, so that their ends can be watched.
+            console.stop()
     click.echo(f"Stopped. The data is in {store.data_dir}.", err=True)
     return 0
 
@@ -106,49 +117,34 @@ def _stop_requests() -> Iterator[_Stopping]:
             signal.signal(number, handler)
 
 
-class _Keeper:
-    """Starts what died again: the store at once, a worker after a wait that grows while it keeps dying."""
-
-    def __init__(self, store: EmbeddedStore, fleet: Sequence[LocalWorker], clock: Clock) -> None:
-        self._store = store
-        self._fleet = fleet
-        self._clock = clock
-        self._waits = {each.name: _FIRST_RESTART_MS for each in fleet}
-        self._restart_at: dict[str, float] = {}
-
-    def run(self, stopping: _Stopping) -> None:
-        """Keep everything running until the first request to stop; raises EmbeddedStoreError."""
-        while stopping.count == 0:
-            self._look_after_store()
-            for worker in self._fleet:
-                self._look_after(worker)
-            time.sleep(_POLL_S)
-
-    def _look_after_store(self) -> None:
-        if self._store.alive:
-            return
-        click.echo("The store ended; starting it again.", err=True)
-        self._store.start()
-
-    def _look_after(self, worker: LocalWorker) -> None:
-        if worker.alive:
-            return
-        now_ms = self._clock.monotonic_ms()
-        if worker.name not in self._restart_at:
-            stable = now_ms - worker.started_ms >= _STABLE_MS
-            wait_ms = _FIRST_RESTART_MS if stable else self._waits[worker.name]
-            self._waits[worker.name] = min(wait_ms * 2, _LAST_RESTART_MS)
-            self._restart_at[worker.name] = now_ms + wait_ms
-            click.echo(f"{worker.name} ended; starting it again in {wait_ms:.0f} ms.", err=True)
-        if now_ms >= self._restart_at[worker.name]:
-            del self._restart_at[worker.name]
-            worker.start()
+def _open(console: LocalConsole, stopping: _Stopping) -> str | None:
+    """The console's address; None, and why in a line, where it cannot be had."""
+    try:
+        return console.open(given_up=lambda: stopping.count > 0)
+    except ConsoleRefused as error:
+        if stopping.count == 0:
+            click.echo(f"No console: {error}", err=True)
+        return None
 
 
-def _announce(app: App, store: EmbeddedStore, modules: Sequence[str], fleet: Sequence[LocalWorker]) -> None:
+def _keep_running(store: EmbeddedStore, processes: Sequence[LocalProcess], stopping: _Stopping) -> None:
+    """Keep everything running until the first request to stop; raises EmbeddedStoreError."""
+    keeper = Keeper(processes, SystemClock(), lambda line: click.echo(line, err=True))
+    while stopping.count == 0:
+        if not store.alive:
+            click.echo("The store ended; starting it again.", err=True)
+            store.start()
+        keeper.look()
+        time.sleep(_POLL_S)
+
+
+def _announce(
+    app: App, store: EmbeddedStore, modules: Sequence[str], fleet: Sequence[LocalProcess], console: str | None
+) -> None:
     names = [each.name for each in fleet]
     payload = {
         "redis_url": store.url,
+        "console_url": console,
         "data_dir": str(store.data_dir),
         "modules": list(modules),
         "workers": names,
@@ -159,21 +155,22 @@ def _announce(app: App, store: EmbeddedStore, modules: Sequence[str], fleet: Seq
         sys.stdout.flush()
         return
     rows = [("store", store.url), ("data", str(store.data_dir)), ("workers", ", ".join(names))]
-    output.console().print(output.facts([*rows, ("tasks of", ", ".join(modules))]))
-    click.echo(_next_steps(store.url, modules))
+    rows += [("tasks of", ", ".join(modules)), *([("console", console)] if console else [])]
+    output.write(output.facts(rows))
+    click.echo(_next_steps(store.url, modules, console))
     sys.stdout.flush()
 
 
-def _next_steps(url: str, modules: Sequence[str]) -> str:
+def _next_steps(url: str, modules: Sequence[str], console: str | None) -> str:
     task = "docs.refresh" if EXAMPLE_MODULE in modules else "YOUR.TASK"
-    return f"""
-In another terminal:
+    written_there = f"\nWrite a first schedule on {console}/new, or in" if console else "\nIn"
+    return f"""{written_there} another terminal:
   export DULY_REDIS_URL={url}
   duly schedule add first --spec @every:5000 --task {task} \\
       --missed-run-policy run_once --review-owner me
   duly runs --follow
   duly fleet
-Ctrl+C stops everything and keeps the data. Console: duly console.
+Ctrl+C stops everything and keeps the data.
 """
 
 

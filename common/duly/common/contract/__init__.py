@@ -29,7 +29,7 @@ case is looked at: whether a lease is real is for the store to say, this is what
 from __future__ import annotations
 
 from .case import BY_EXPRESSION, MANUAL, TIMETABLE, UNREADABLE, BackoffState, ByExpression, Case, Claim, Unreadable
-from .deciding import decide, holds_before_lease
+from .deciding import decide, holds_before_lease, standing_holds
 from .decision import Decision, Verdict
 from .gates import GATES
 from .reading import MalformedCase, read_case
@@ -57,5 +57,6 @@ __all__ = [
     "holds_before_lease",
     "read_case",
     "schema",
+    "standing_holds",
     "write_case",
 ]

@@ -11,6 +11,8 @@ from .gates import GATES, Gate, is_committed
 from .kinds import is_text
 from .timing import gives_way, is_overdue, released_ms, waits_for_retry
 
+_OF_TICKS = tuple(gate for gate in GATES if gate.before_lease and not gate.of_schedule)
+
 
 def decide(case: Case) -> Verdict:
     """The one decision that the case allows, with every hold there is; never raises on what `read_case` returns."""
@@ -23,9 +25,19 @@ def decide(case: Case) -> Verdict:
     return _held(case, found) if found else _passed(case, _beyond_the_gates(case))
 
 
-def holds_before_lease(case: Case) -> tuple[Decision, ...]:
-    """The holds that are certain before anyone has a lease, in gate order, by the same gates that `decide` asks."""
-    return tuple(gate.hold for gate in GATES if gate.before_lease and gate.faults(case))
+def holds_before_lease(case: Case, standing: tuple[Decision, ...] | None = None) -> tuple[Decision, ...]:
+    """The holds that are certain before anyone has a lease, in gate order, by the same gates that `decide` asks.
+
+    ``standing``: what `standing_holds` said of another tick of the same schedule, so that it need not be asked again.
+    """
+    asked = standing_holds(case) if standing is None else standing
+    passing = [gate.hold for gate in _OF_TICKS if gate.faults(case)]
+    return tuple(gate.hold for gate in GATES if gate.hold in (*asked, *passing)) if asked or passing else ()
+
+
+def standing_holds(case: Case) -> tuple[Decision, ...]:
+    """Those of `holds_before_lease` that every tick of the case's schedule meets, in gate order."""
+    return tuple(gate.hold for gate in GATES if gate.of_schedule and gate.faults(case))
 
 
 def _nothing_left_to_guard(case: Case) -> Decision | None:

@@ -249,14 +249,30 @@ class Gate:
     brief: str
     before_lease: bool = False
     """Whether the scheduler can ask before anyone has a lease."""
+    of_schedule: bool = False
+    """Whether all that it looks at is the same for every tick of a schedule."""
 
 
 GATES: Final = (
-    Gate(Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE, identity, "schedule identity", before_lease=True),
-    Gate(Decision.HOLD_REVIEW_OWNER_MISSING, review_owner, "no review owner", before_lease=True),
-    Gate(Decision.HOLD_MISSED_RUN_POLICY_UNKNOWN, missed_run_policy, "unknown policy", before_lease=True),
+    Gate(
+        Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE, identity, "schedule identity", before_lease=True, of_schedule=True
+    ),
+    Gate(Decision.HOLD_REVIEW_OWNER_MISSING, review_owner, "no review owner", before_lease=True, of_schedule=True),
+    Gate(
+        Decision.HOLD_MISSED_RUN_POLICY_UNKNOWN,
+        missed_run_policy,
+        "unknown policy",
+        before_lease=True,
+        of_schedule=True,
+    ),
     Gate(Decision.HOLD_IDEMPOTENCY_KEY_MISSING, idempotency_key, "idempotency key", before_lease=True),
-    Gate(Decision.HOLD_POLICY_NOT_RECOMPUTED, policy_fits_type, "policy of another type", before_lease=True),
+    Gate(
+        Decision.HOLD_POLICY_NOT_RECOMPUTED,
+        policy_fits_type,
+        "policy of another type",
+        before_lease=True,
+        of_schedule=True,
+    ),
     Gate(Decision.HOLD_CHRONOLOGY_INVALID, chronology, "order of instants", before_lease=True),
     Gate(Decision.HOLD_JITTER_EXCEEDS_WINDOW, jitter, "jitter", before_lease=True),
     Gate(Decision.HOLD_CONCURRENT_LEASE_CLAIM, concurrent_claims, "another lease's claim"),

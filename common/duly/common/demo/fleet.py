@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from duly.common.clock import Clock
-from duly.common.process.local import LocalWorker, stop_all
+from duly.common.process.local import LocalProcess, stop_all
 from duly.common.settings import Settings
 
 MODULE = "duly.worker.demo.updater"
@@ -38,6 +38,10 @@ def name_of(owner: str | None) -> str:
     return (owner or "nobody").partition(".")[0]
 
 
+def _words(name: str) -> tuple[str, ...]:
+    return ("worker", "--name", name, "-m", MODULE)
+
+
 class DemoFleet:
     """Three `duly worker` processes, each with its log in ``folder``."""
 
@@ -45,7 +49,7 @@ class DemoFleet:
         self._clock = clock
         env = environment(settings)
         self._workers = {
-            name: LocalWorker(name, ("-m", MODULE), env, folder / f"{name}.log", folder, clock) for name in NAMES
+            name: LocalProcess(name, _words(name), env, folder / f"{name}.log", folder, clock) for name in NAMES
         }
         self._wanted: set[str] = set()
 

@@ -14,11 +14,13 @@ from types import FrameType
 from duly.common.clock import Clock, SystemClock
 from duly.common.demo import report, story
 from duly.common.demo.documents import copy_documents
-from duly.common.demo.fleet import DemoFleet, demo_settings
+from duly.common.demo.fleet import DemoFleet, demo_settings, environment
 from duly.common.demo.narrator import Narrator
 from duly.common.demo.scene import Scene, StoryStalled
 from duly.common.demo.tally import Tally
 from duly.common.embedded import EmbeddedStore
+from duly.common.process.keeping import Keeper
+from duly.common.process.local_console import ConsoleRefused, LocalConsole
 from duly.common.store import Store
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -28,18 +30,22 @@ def run_demo(narrator: Narrator, *, keep: bool, clock: Clock | None = None) -> T
     """Tell the story on a fresh fleet and return the tally. Raises StoryStalled, EmbeddedStoreError, KeyboardInterrupt.
 
     When it returns or raises, no process of the demo is left; the folder neither, unless ``keep``: then the fleet
-    goes on after the story until a signal, and the folder stays.
+    goes on after the story until a signal, and the folder stays. A kept demo has a console, where it can be had, from
+    before the story begins.
     """
     clock = clock or SystemClock()
     with _interruptible(), _folder(keep) as folder, EmbeddedStore(folder / "store", clock=clock) as embedded:
         scene = _set_up(folder, embedded, narrator, clock)
+        console = LocalConsole(environment(scene.store.settings), folder / "console.log", cwd=folder, clock=clock)
         try:
             narrator.title(f"{len(scene.documents.names)} files to watch: copies of {scene.documents.origin}.")
             scene.fleet.start()
             narrator.say(f"a store on 127.0.0.1:{embedded.port}; three workers start", "act")
+            if keep:
+                scene.console = _opened(console, narrator)
             made = _told(scene)
             if keep:
-                _keep_running(scene, embedded, folder)
+                _keep_running(scene, console, embedded, folder)
             else:
                 _next_steps(narrator)
             return made
@@ -47,6 +53,7 @@ def run_demo(narrator: Narrator, *, keep: bool, clock: Clock | None = None) -> T
             _ignore_signals()
             narrator.close()
             scene.fleet.destroy()
+            console.kill()
 
 
 def _set_up(folder: Path, embedded: EmbeddedStore, narrator: Narrator, clock: Clock) -> Scene:
@@ -54,6 +61,18 @@ def _set_up(folder: Path, embedded: EmbeddedStore, narrator: Narrator, clock: Cl
     documents = copy_documents(Path.cwd(), folder / "documents")
     fleet = DemoFleet(settings, folder, clock)
     return Scene(Store.connect(settings), fleet, narrator, documents, folder / "journals", clock)
+
+
+def _opened(console: LocalConsole, narrator: Narrator) -> str | None:
+    """The console's address, told; None, and why in a line, where it cannot be had."""
+    try:
+        url = console.open()
+    except ConsoleRefused as error:
+        narrator.title(f"No console: {error}", "act")
+        return None
+    narrator.say(f"follow the story in a browser: {url}", "good")
+    narrator.say("(look, but leave the changes to the story until it has ended)", "dim")
+    return url
 
 
 def _told(scene: Scene) -> Tally:
@@ -76,16 +95,19 @@ def _told(scene: Scene) -> Tally:
 def _next_steps(narrator: Narrator) -> None:
     narrator.title("")
     narrator.title("Next: `make up` (or `duly up`) keeps a fleet of your own running, and the README")
-    narrator.title("says how to write a task; `duly demo --keep` leaves this one up to look around.")
+    narrator.title("says how to write a task; `make demo KEEP=1` (or `duly demo --keep`) can be followed")
+    narrator.title("in a browser, and leaves its fleet up to look around.")
 
 
-def _keep_running(scene: Scene, embedded: EmbeddedStore, folder: Path) -> None:
+def _keep_running(scene: Scene, console: LocalConsole, embedded: EmbeddedStore, folder: Path) -> None:
     """Resume the schedules and wait for a signal, which is the expected end."""
     for schedule_id in story.schedule_ids(scene):
         scene.store.schedules.resume(schedule_id)
     for line in (
         "",
-        "The fleet goes on. In another terminal:",
+        "The fleet goes on, and can be looked at.",
+        *([f"In a browser: {scene.console}"] if scene.console else []),
+        "In another terminal:",
         f"  export DULY_REDIS_URL={embedded.url}",
         "  duly fleet",
         "  duly runs --follow",
@@ -95,8 +117,10 @@ def _keep_running(scene: Scene, embedded: EmbeddedStore, folder: Path) -> None:
     ):
         scene.narrator.title(line)
     scene.narrator.close()
+    keeper = Keeper([console] if scene.console else [], scene.clock, scene.narrator.title)
     try:
         while not scene.fleet.missing():
+            keeper.look()
             time.sleep(0.2)
     except KeyboardInterrupt:
         scene.narrator.title("Stopping; running work may finish.")

@@ -48,6 +48,8 @@ class Scene:
     documents: Documents
     journals: Path
     clock: Clock
+    console: str | None = None
+    """The address of the pages, where there are any."""
     chapter: int = 0
     shown: Callable[[RunEvent], bool] = field(default=lambda _: False)
     """Which successes are told as they come."""
@@ -108,6 +110,11 @@ class Scene:
             self._cursor = event.cursor
             self._coming.append(event)
             self._tell(event)
+
+    def point_to(self, path: str) -> None:
+        """Say where in a browser it can be seen."""
+        if self.console:
+            self.narrator.say(f"see {self.console}{path}", "dim")
 
     def holder(self) -> tuple[str, int] | None:
         """Who holds the duty, and under which fence."""

@@ -56,6 +56,7 @@ def ticks_and_owners(scene: Scene) -> None:
         backoff=_QUICK_RETRY, **_COMMON,
     )  # fmt: skip
     scene.narrator.say("schedule crawl: every 2 s, each run takes 1.5 s; if missed, the latest runs")
+    scene.point_to("/schedules/docs")
     for _ in range(3):
         scene.event("a run of docs", _succeeded("docs"))
     _edit(scene, "Added while the fleet watches.")
@@ -90,6 +91,7 @@ def busy_worker_killed(scene: Scene) -> None:
     scene.narrator.say(f"kill -9 {worker}, at work on crawl {clock_time(victim.tick_ms)}", "act")
     scene.event("the end of the lease", lambda e: e.event == "outcome_unknown" and _same(e, victim))
     scene.narrator.say("its lease ran out; the outcome is unknown; crawl is idempotent: retry")
+    scene.point_to(f"/schedules/crawl/ticks/{victim.tick_ms}")
     again = scene.event("another attempt", lambda e: e.event == "began" and _same(e, victim))
     scene.narrator.say(
         f"attempt {again.attempt} by {name_of(again.worker)}, fencing token {again.fencing_token}"
@@ -119,6 +121,7 @@ def fleet_down(scene: Scene) -> None:
     for schedule_id in ("docs", "crawl"):
         backlog = scene.until(f"the backlog of {schedule_id}", lambda: _backlog(scene, schedule_id, down_ms))  # noqa: B023
         scene.narrator.say(f"{schedule_id}: {_described(backlog)}")
+    scene.point_to("/schedules/docs")
     changed = scene.event("a report of the change", lambda e: e.tick_ms > down_ms and _changed(scene, e))
     scene.narrator.say(f"{changed.schedule_id} {clock_time(changed.tick_ms)} reports: {scene.result(changed)}", "good")
 
@@ -137,6 +140,7 @@ def unsafe_work_killed(scene: Scene) -> None:
     scene.narrator.say(f"kill -9 {worker}, at work on publish {clock_time(victim.tick_ms)}", "act")
     scene.event("the hold", lambda e: e.event == "held" and _same(e, victim))
     scene.narrator.say("its lease ran out. Was the note sent? Unknown: HELD, nobody retries", "bad")
+    scene.point_to(f"/schedules/publish/ticks/{victim.tick_ms}")
     scene.fleet.start(worker)
     scene.narrator.say(f"{worker} is started again", "act")
     skipped = scene.until("a skipped tick", lambda: _quarantined(scene))

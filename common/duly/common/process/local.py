@@ -1,4 +1,4 @@
-"""Worker processes of this machine, started from this process: each `duly worker` a child that dies with it."""
+"""Processes of this machine, started from this process: each a `duly` command that dies with it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _never() -> bool:
 
 
 @dataclass
-class LocalWorker:
-    """One `duly worker` process. ``log`` takes its output; None leaves it on this process's stderr.
+class LocalProcess:
+    """One `duly` process; ``words`` are what follows `duly`. ``log`` takes its output; None leaves it on our stderr.
 
     Start it from the main thread: the kernel ties its life to the thread that started it.
     """
 
     name: str
-    arguments: Sequence[str]
+    words: Sequence[str]
     environment: Mapping[str, str]
     log: Path | None = None
     cwd: Path | None = None
@@ -58,7 +58,7 @@ class LocalWorker:
         output = os.dup(2) if self.log is None else os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._process = subprocess.Popen(
-                [*DULY, "worker", "--name", self.name, *self.arguments],
+                [*DULY, *self.words],
                 env=dict(self.environment),
                 cwd=self.cwd,
                 stdin=subprocess.DEVNULL,
@@ -72,7 +72,7 @@ class LocalWorker:
             os.close(output)
 
     def terminate(self) -> None:
-        """Ask it to stop: running attempts are finished. Asked again, they are given up."""
+        """Ask it to stop: what runs is finished. Asked again, it is given up."""
         if self.alive and self._process is not None:
             self._process.terminate()
 
@@ -91,28 +91,28 @@ class LocalWorker:
 
 
 def stop_all(
-    workers: Sequence[LocalWorker],
+    processes: Sequence[LocalProcess],
     grace_ms: float,
     *,
     hurry: Callable[[], bool] = _never,
     clock: Clock | None = None,
 ) -> None:
-    """Stop the workers; none of their processes is left when this returns.
+    """Stop the processes, all at once; none of them, nor of those below them, is left when this returns.
 
-    Attempts may finish within ``grace_ms``, or until ``hurry`` says True; then they are given up, and what still
-    runs some seconds later is killed.
+    What runs may finish within ``grace_ms``, or until ``hurry`` says True; then it is given up, and what is
+    still there some seconds later is killed.
     """
     clock = clock or SystemClock()
     for patience_ms, impatient in ((grace_ms, hurry), (5_000.0, _never)):
-        for worker in workers:
-            worker.terminate()
+        for process in processes:
+            process.terminate()
         give_up_ms = clock.monotonic_ms() + patience_ms
-        while any(worker.alive for worker in workers):
+        while any(process.alive for process in processes):
             if clock.monotonic_ms() >= give_up_ms or impatient():
                 break
             time.sleep(_POLL_S)
-    for worker in workers:
-        worker.kill()
+    for process in processes:
+        process.kill()
 
 
 def descendants(pid: int) -> list[int]:

@@ -29,6 +29,7 @@ from duly.common.store.keys import Keys
 from duly.common.store.manual import ManualRuns
 from duly.common.store.schedules import ScheduleStore
 from duly.common.store.scripts import Scripts
+from duly.common.store.searching import ScheduleSearch
 from duly.common.store.sweeping import SweepStore
 from duly.common.store.trails import TrailStore
 from duly.common.store.turns import TurnStore
@@ -49,6 +50,7 @@ class Store:
         self.keys = Keys(self.settings.prefix)
         scripts = Scripts(client, self.settings, shebang=shebang, actor=check_line("actor", actor, MAX_ACTOR))
         self.schedules = ScheduleStore(client, self.keys, scripts)
+        self.search = ScheduleSearch(self.schedules, scripts)
         self.attempts = AttemptStore(client, self.keys, scripts)
         self.turns = TurnStore(scripts)
         self.sweeping = SweepStore(client, scripts)

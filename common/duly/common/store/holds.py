@@ -4,6 +4,7 @@ that happen only when they are approved."""
 from __future__ import annotations
 
 import logging
+import re
 from enum import StrEnum
 
 from duly.common.errors import InvalidField, OccurrenceNotFound, Refused
@@ -18,6 +19,8 @@ from duly.common.store.scripts import Scripts
 log = logging.getLogger(__name__)
 
 MAX_EVIDENCE = 500
+PLACE = re.compile(r"(?:hold|approval):\d{1,15}:[a-z0-9][a-z0-9_-]{0,63}@\d{1,15}", re.ASCII)
+"""A place in the list: what kind of entry stands there, since when it waits (epoch milliseconds), and which it is."""
 
 
 class Resolution(StrEnum):
@@ -47,37 +50,42 @@ class HoldStore:
         self._scripts = scripts
 
     def page(
-        self, limit: int, offset: int = 0, kind: Waiting | None = None
-    ) -> tuple[list[OccurrenceRecord], int | None]:
+        self, limit: int, after: str = "", kind: Waiting | None = None
+    ) -> tuple[list[OccurrenceRecord], str | None]:
         """What waits for a reviewer, holds before approvals and the longest waiting first, or one kind of it.
 
-        The second value is the offset of the next page, None at the end.
+        From the first entry behind the place ``after``. The second value is the ``after`` of the next page, None at
+        the end. Stays right while entries come and go. Raises InvalidField for a place that this list does not have.
         """
-        names = self._names(limit + 1, offset, list(Waiting) if kind is None else [kind])
-        more = len(names) > limit
-        occurrences = [Occurrence.parse(name) for name in names[:limit]]
+        entries = self._entries(limit + 1, after, list(Waiting) if kind is None else [kind])
+        occurrences = [Occurrence.parse(name) for _, _, name in entries[:limit]]
         with translated(), self._client.pipeline(transaction=False) as pipe:
             for occurrence in occurrences:
                 pipe.hgetall(self._keys.occurrence(occurrence))
             rows = pipe.execute()
         records = [found for o, row in zip(occurrences, rows, strict=True) if row and (found := _usable(o, row))]
-        return [record for record in records if record.waits_because], offset + limit if more else None
+        following = ":".join(entries[limit - 1]) if len(entries) > limit else None
+        return [record for record in records if record.waits_because], following
 
-    def _names(self, most: int, offset: int, kinds: list[Waiting]) -> list[str]:
-        names = list[str]()
-        for kind in kinds:
-            key = self._keys.holds if kind is Waiting.HOLD else self._keys.approvals
-            with translated():
-                total = int(self._client.zcard(key))
-                if offset < total and len(names) < most:
-                    names += self._client.zrange(key, offset, offset + most - len(names) - 1)
-            offset = max(0, offset - total)
-        return names
+    def _entries(self, most: int, after: str, kinds: list[Waiting]) -> list[list[str]]:
+        """(kind, instant, name) of the entries behind a place."""
+        if after and not (PLACE.fullmatch(after) and after.partition(":")[0] in kinds):
+            raise InvalidField("cursor", "is none that a page of this list gave")
+        place, after_ms, name = after.split(":") if after else (kinds[0], "0", "")
+        left = kinds[kinds.index(Waiting(place)) :]
+        with translated():
+            reply = self._scripts.call("waiting", kinds=" ".join(left), most=most, after_ms=after_ms, after_name=name)
+        return list(reply[1])
 
     def count(self) -> int:
         """How many occurrences are held."""
         with translated():
             return int(self._client.zcard(self._keys.holds))
+
+    def awaiting(self) -> int:
+        """How many runs wait to be approved."""
+        with translated():
+            return int(self._client.zcard(self._keys.approvals))
 
     def approve(self, occurrence: Occurrence, by: str) -> bool:
         """Let a run that waits for its approval happen; whether the same approval was recorded before.

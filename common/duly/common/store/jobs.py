@@ -1,7 +1,8 @@
 """The RQ job that carries one attempt to a worker, as RQ itself would write it.
 
 A job is a hint: it names an occurrence and nothing else, and the function it calls is always ours. What all jobs of a
-queue have is taken from RQ's own `Job`, once for each queue; the scripts add what differs (`lua/lib/delivery.lua`).
+queue have is taken from RQ's own `Job`, once for each queue, and fields that say nothing are left out; the scripts add
+what differs (`lua/lib/delivery.lua`).
 """
 
 from __future__ import annotations
@@ -45,4 +46,5 @@ def _template(queue: str) -> tuple[Value, ...]:
         status=JobStatus.QUEUED,
     )
     own = {"data", "meta", "description", "created_at", "enqueued_at"}
-    return tuple(part for item in job.to_dict().items() if item[0] not in own for part in item)
+    said = ((name, value) for name, value in job.to_dict().items() if name not in own and value != "")
+    return tuple(part for item in said for part in item)

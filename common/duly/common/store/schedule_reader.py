@@ -33,7 +33,7 @@ class ScheduleReader:
         found = self._read([schedule_id])
         if not found:
             raise ScheduleNotFound(schedule_id)
-        return found[0]
+        return _record(*found[0])
 
     def exists(self, schedule_id: str) -> bool:
         with translated():
@@ -50,7 +50,7 @@ class ScheduleReader:
             ids = self._client.zrange(self._keys.schedules, start, "+", bylex=True, offset=0, num=limit + 1)
         more = len(ids) > limit
         ids = ids[:limit]
-        return self._usable(ids), ids[-1] if more else None
+        return self.usable(ids), ids[-1] if more else None
 
     def definitions(self, schedule_ids: list[str]) -> list[tuple[str, str] | None]:
         """For each id its definition's revision and JSON text, in one round trip; None where there is none."""
@@ -59,7 +59,18 @@ class ScheduleReader:
                 pipe.hmget(self._keys.schedule(schedule_id), "definition_revision", "definition")
             return [(row[0], row[1]) if row[1] else None for row in pipe.execute()]
 
-    def _read(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
+    def usable(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
+        """Those of the schedules that are there; one that cannot be used is named in the log and hides no other."""
+        found = list[ScheduleRecord]()
+        for schedule_id, fields, held in self._read(schedule_ids):
+            try:
+                found.append(_record(schedule_id, fields, held))
+            except UnusableSchedule as error:
+                log.warning("%s", error, extra={"action": "unusable_schedule"})
+        return found
+
+    def _read(self, schedule_ids: list[str]) -> list[tuple[str, dict[str, str], int]]:
+        """(id, fields, holds) of those that are there, at one instant."""
         if not schedule_ids:
             return []
         with translated(), self._client.pipeline(transaction=True) as pipe:
@@ -67,19 +78,8 @@ class ScheduleReader:
                 pipe.hgetall(self._keys.schedule(schedule_id))
                 pipe.zcard(self._keys.held(schedule_id))
             rows = pipe.execute()
-        return [
-            _record(schedule_id, rows[2 * n], rows[2 * n + 1])
-            for n, schedule_id in enumerate(schedule_ids)
-            if rows[2 * n]
-        ]
-
-    def _usable(self, schedule_ids: list[str]) -> list[ScheduleRecord]:
-        """The schedules that can be used; one that cannot is named in the log and hides none of the others."""
-        try:
-            return self._read(schedule_ids)
-        except UnusableSchedule as error:
-            log.warning("%s", error, extra={"action": "unusable_schedule"})
-            return self._usable([each for each in schedule_ids if each != error.seen["schedule_id"]])
+        found = zip(schedule_ids, rows[::2], rows[1::2], strict=True)
+        return [(schedule_id, fields, held) for schedule_id, fields, held in found if fields]
 
 
 class UnusableSchedule(DulyError):

@@ -160,12 +160,20 @@ class ScheduleStore(ScheduleReader):
         assert edit is not None
         return replace(edit, record=self.get(schedule_id))
 
-    def release(self, schedule_id: str, *, revision: int | None = None) -> int | None:
+    def release(self, schedule_id: str, catch_up: str = "latest", *, revision: int | None = None) -> int | None:
         """Run the latest tick that passed while the schedule was held: its tick_ms, or None when none was missed.
 
-        It goes the way of every due tick, hooks, overlap and lateness included. Raises ScheduleNotFound, Held while
-        something of the schedule is still held, Refused when it is paused, RevisionConflict.
+        It goes the way of every due tick, hooks, overlap and lateness included. With ``catch_up`` ``none`` nothing is
+        changed, and the schedule waits for its next tick. Raises ScheduleNotFound, Refused when the schedule is paused,
+        Held while something of it is still held, RevisionConflict.
         """
+        if catch_up not in {"none", "latest"}:
+            raise InvalidField("catch_up", "must be 'latest' or 'none'")
+        if catch_up == "none":
+            record = self._at_revision(schedule_id, revision)
+            word = "paused" if record.state is ScheduleState.PAUSED else "held" if record.held else "released"
+            self._raise_unreleased(word, schedule_id, "resume it first")
+            return None
         tick_ms: int | None = None
 
         def attempt() -> list[Any]:
@@ -182,11 +190,7 @@ class ScheduleStore(ScheduleReader):
             )
 
         word = self._until_settled(attempt)[0]
-        if word == "held":
-            raise Held(f"schedule '{schedule_id}' is quarantined: resolve its other holds first (duly holds)")
-        if word == "paused":
-            raise Refused(f"schedule '{schedule_id}' is paused; resume it with --catch-up latest", code="paused")
-        self._raise_for(word, schedule_id)
+        self._raise_unreleased(word, schedule_id, "resume it with --catch-up latest")
         return tick_ms
 
     def delete(self, schedule_id: str, *, revision: int | None = None) -> None:
@@ -273,6 +277,13 @@ class ScheduleStore(ScheduleReader):
             if reply[0] != "again":
                 return reply
         raise Refused("the schedule's ticks come faster than it can be changed; pause it first", code="busy")
+
+    def _raise_unreleased(self, word: str, schedule_id: str, when_paused: str) -> None:
+        if word == "held":
+            raise Held(f"schedule '{schedule_id}' is quarantined: resolve its holds first (duly holds)")
+        if word == "paused":
+            raise Refused(f"schedule '{schedule_id}' is paused; {when_paused}", code="paused")
+        self._raise_for(word, schedule_id)
 
     @staticmethod
     def _raise_for(word: str, schedule_id: str) -> None:

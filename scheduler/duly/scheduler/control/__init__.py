@@ -1,9 +1,10 @@
 """The control API: schedules and what became of their ticks, over HTTP, by the same functions as the command line.
 
-Model. `app.create_app` puts routes around one store. A route reads what it was asked, calls the store or what the
-command line calls, and hands on the answer; no rule about schedules lives here. `guard.Guard` stands before every
-route, `problems` turns every refusal into an RFC 9457 body, `document` says in OpenAPI what there is, and `schemas` is
-what tests hold every reply against. The console's pages, where installed, are mounted beside the API.
+Model. `app.create_app` puts routes around one store. A route reads what it was asked, calls the store or what
+`duly.common.explain` says of it, as the command line does, and hands on the answer; no rule about schedules lives here.
+`guard.Guard` stands before every route, `problems` turns every refusal into an RFC 9457 body, `document` says in
+OpenAPI what there is, and `schemas` is what tests hold every reply against. The console's pages, where installed, are
+mounted beside the API.
 
 Invariants. Every list is bounded, and its cursor stays right while records come. A change carries what its maker saw:
 a revision in `If-Match`, a version in ``seen``, an `Idempotency-Key`. No reply holds what a task is called with but

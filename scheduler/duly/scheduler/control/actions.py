@@ -7,10 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header
 from starlette.responses import Response
 
-from duly.common.errors import Held, Refused
 from duly.common.identity import canonical_json
 from duly.common.instant import to_ms
-from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store.manual import MAX_KEY_LENGTH
 from duly.scheduler.control.app import Changing
 from duly.scheduler.control.document import ETAG, LOCATION, ScheduleId, problems
@@ -75,10 +73,8 @@ def release(
     A quarantine ends by itself with its last hold; while one is open this is refused.
     """
     with at_revision(store, schedule_id, if_match) as revision:
-        if (body or CatchUp()).catch_up == "latest":
-            tick_ms = store.schedules.release(schedule_id, revision=revision)
-            return told(store.schedules.get(schedule_id), catch_up_tick_ms=tick_ms)
-    return told(_released(store.schedules.get(schedule_id)), catch_up_tick_ms=None)
+        tick_ms = store.schedules.release(schedule_id, (body or CatchUp()).catch_up, revision=revision)
+        return told(store.schedules.get(schedule_id), catch_up_tick_ms=tick_ms)
 
 
 @router.post(
@@ -93,12 +89,3 @@ def run(store: Changing, schedule_id: ScheduleId, idempotency_key: IdempotencyKe
     made = store.manual.run(schedule_id, idempotency_key, canonical_json(body) if body else "")
     where = f"{API}/periodic/{schedule_id}/occurrences/{made.occurrence.tick_ms}"
     return JSON({"job_id": made.job_id, "replayed": made.replayed}, 202, {"Location": where})
-
-
-def _released(record: ScheduleRecord) -> ScheduleRecord:
-    """The schedule, which nothing holds; raises Held and Refused as a release of a missed tick does."""
-    if record.held:
-        raise Held(f"schedule '{record.schedule_id}' is quarantined: resolve its holds first (duly holds)")
-    if record.state is ScheduleState.PAUSED:
-        raise Refused(f"schedule '{record.schedule_id}' is paused; resume it first", code="paused")
-    return record

@@ -28,7 +28,7 @@ listens on loopback without a token; anywhere else every request but `/healthz` 
 ScheduleId = Annotated[str, Path(pattern=ID_PATTERN, description="Identity of the schedule.")]
 TickMs = Annotated[int, Path(ge=0, le=LAST_TICK_MS, description="The tick, in epoch milliseconds.")]
 Limit = Annotated[int, Query(ge=1, le=100, description="Records at most.")]
-Cursor = Annotated[str | None, Query(max_length=1_000, description="Where the page before said it goes on.")]
+Cursor = Annotated[str | None, Query(description="Where the page before said it goes on.")]
 
 
 def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]]:

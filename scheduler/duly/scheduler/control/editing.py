@@ -8,13 +8,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from duly.common.errors import InvalidField
-from duly.common.expression import ExpressionError, parse
 from duly.common.records.definition import ScheduleDefinition, define
-from duly.common.records.edit import MODEL_FIELDS, changed_definition
+from duly.common.records.edit import NotRestated, changed_definition, check_restated
 from duly.scheduler.control.problems import Fault, InvalidFields
 
 _FIELDS = ScheduleDefinition.model_fields
-_RESTATE = "must be stated again when a schedule turns from {} to {}"
 
 
 def read_definition(fields: Mapping[str, Any]) -> ScheduleDefinition:
@@ -75,15 +73,11 @@ def _merge(before: Any, change: Any) -> Any:
 
 
 def _check_restated(old: ScheduleDefinition, given: Mapping[str, Any]) -> None:
-    """The store refuses such a change too, and names one field; here each is named."""
+    """What must be stated again comes before all other faults, each field with one of its own."""
     try:
-        new_type = parse(given["spec"]).schedule_type
-    except (KeyError, TypeError, AttributeError, ExpressionError):
-        return
-    old_type = old.expression.schedule_type
-    silent = [name for name in MODEL_FIELDS if name not in given] if old_type != new_type else []
-    if silent:
-        raise InvalidFields([Fault(name, _RESTATE.format(old_type, new_type)) for name in silent])
+        check_restated(old, given)
+    except NotRestated as error:
+        raise InvalidFields([Fault(name, error.rule) for name in error.fields]) from error
 
 
 def _fault(error: InvalidField) -> Fault:

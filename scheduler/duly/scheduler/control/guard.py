@@ -15,8 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from duly.common.cli.strict_json import read_value
 from duly.common.errors import InvalidField
+from duly.common.strict_json import read_value
 from duly.scheduler.control.problems import Problem, of_surprise
 from duly.scheduler.control.security import Actor, crosses_sites, is_change, names_loopback
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from duly.common.cli import cursors
-from duly.common.cli.hold import catch_up_latest, explained_refusal
-from duly.common.cli.holds import told_hold
 from duly.common.errors import Refused
+from duly.common.explain import cursors
+from duly.common.explain.holds import told_hold
+from duly.common.explain.resolution import catch_up_latest, explained_refusal
 from duly.common.identity import Occurrence
 from duly.common.store.holds import Resolution, Waiting
 from duly.scheduler.control.app import Changing, Reading
@@ -27,8 +27,8 @@ Kind = Annotated[Waiting | None, Query(description="Only holds, or only runs to 
 @router.get("", response_model=HoldPage, responses=problems(400, 422), operation_id="list_holds")
 def listed(store: Reading, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Holds, then runs to be approved; the longest waiting first."""
-    page, after = store.holds.page(limit, int(cursors.decode(cursor, cursors.OFFSET) or 0), kind)
-    return JSON({"holds": [told_hold(each) for each in page], "next_cursor": cursors.encode(after)})
+    page, after = store.holds.page(limit, cursors.HOLDS.decode(cursor) or "", kind)
+    return JSON({"holds": [told_hold(each) for each in page], "next_cursor": cursors.HOLDS.encode(after)})
 
 
 @router.post(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from duly.common.cli.schedule.preview import _after, _iso, _Tick
 from duly.common.clock import wall_ms
+from duly.common.explain.ticks import next_ticks, preview
 from duly.common.expression import parse
-from duly.common.instant import to_datetime, to_ms, to_rfc3339
+from duly.common.instant import to_ms
 from duly.common.timetable import Timetable
 from duly.scheduler.control.app import Reading
 from duly.scheduler.control.document import ScheduleId, problems
@@ -47,12 +45,4 @@ def of_spec(body: PreviewRequest) -> Response:
 
 
 def _ticks(timetable: Timetable, after_ms: int, count: int) -> Response:
-    zone = ZoneInfo(timetable.expression.timezone)
-    ticks = [_Tick(ms, to_datetime(ms).astimezone(zone)) for ms in islice(_after(timetable, after_ms), count)]
-    return JSON(
-        {
-            "spec": timetable.expression.spec,
-            "timezone": timetable.expression.timezone,
-            "ticks": [{"tick_ms": each.ms, "utc": to_rfc3339(each.ms), "local": _iso(each)} for each in ticks],
-        }
-    )
+    return JSON(preview(timetable, next_ticks(timetable, after_ms, count)))

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header
 from starlette.responses import Response
 
-from duly.common.cli import cursors
-from duly.common.cli.schedule.drawing import edit_payload
 from duly.common.errors import InvalidField, RevisionConflict, ScheduleExists, ScheduleNotFound
+from duly.common.explain import cursors
+from duly.common.explain.edits import told_edit
 from duly.common.records.schedule import ScheduleRecord
 from duly.common.store import Store
 from duly.common.store.schedules import Edit
@@ -46,8 +46,8 @@ _TRIES = 3
 @router.get("", response_model=SchedulePage, responses=problems(400, 422), operation_id="list_schedules")
 def listed(store: Reading, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """All schedules, in order of their ids."""
-    records, after = store.schedules.page(limit, cursors.decode(cursor, cursors.SCHEDULE) or "")
-    return JSON({"schedules": [each.to_dict() for each in records], "next_cursor": cursors.encode(after)})
+    records, after = store.schedules.page(limit, cursors.SCHEDULES.decode(cursor) or "")
+    return JSON({"schedules": [each.to_dict() for each in records], "next_cursor": cursors.SCHEDULES.encode(after)})
 
 
 @router.post(
@@ -164,7 +164,7 @@ def told(record: ScheduleRecord, **more: Any) -> Response:
 
 def edited(edit: Edit) -> Response:
     """A schedule and what an edit did to it, as a reply."""
-    return JSON(edit_payload(edit), headers={"ETag": etag(edit.record.revision)})
+    return JSON(told_edit(edit), headers={"ETag": etag(edit.record.revision)})
 
 
 def _created(record: ScheduleRecord) -> Response:

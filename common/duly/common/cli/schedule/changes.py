@@ -8,11 +8,11 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from duly.common.cli import cursors, output
+from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
 from duly.common.cli.record_lines import Lines, day, moment
-from duly.common.cli.trail import check_known
+from duly.common.explain import trails
 from duly.common.records.trail import ChangeEvent
 
 DEFAULT_LIMIT = 30
@@ -25,33 +25,27 @@ DEFAULT_LIMIT = 30
 @pass_app
 def changes(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
     """Who changed what of a schedule, newest first; also of one that was deleted."""
-    inner = cursors.decode(cursor, cursors.STREAM)
-    check_known(app.store, schedule_id)
-    page, after = app.store.trails.changes(schedule_id, limit, inner)
-    next_cursor = cursors.encode(after)
-    app.show(
-        {"changes": [event.to_dict() for event in page], "next_cursor": next_cursor},
-        lambda: _draw(page, schedule_id, next_cursor),
-    )
+    page = trails.changes(app.store, schedule_id, limit, cursor)
+    app.show(page.to_dict(), lambda: _draw(schedule_id, page))
 
 
-def _draw(page: Sequence[ChangeEvent], schedule_id: str, next_cursor: str | None) -> RenderableType:
-    if not page:
+def _draw(schedule_id: str, page: trails.Page[ChangeEvent]) -> RenderableType:
+    if not page.records:
         return output.cell("no changes on record")
-    more = output.more(next_cursor, "duly", "schedule", "changes", schedule_id)
-    return output.stack(*_lines(page), more)
+    more = output.more(page.next_cursor, "duly", "schedule", "changes", schedule_id)
+    return output.stack(*_lines(page.records), more)
 
 
-def _lines(page: Sequence[ChangeEvent]) -> Iterator[Text]:
+def _lines(events: Sequence[ChangeEvent]) -> Iterator[Text]:
     rows = [
-        [moment(event.at_ms), event.what, str(event.revision or "-"), _detail(event), event.actor] for event in page
+        [moment(event.at_ms), event.what, str(event.revision or "-"), _detail(event), event.actor] for event in events
     ]
     lines = Lines(
         ["AT", "CHANGE", "REV", "DETAIL", "BY"], rows, width=output.console().width, flexible=3, shrinkable=[4]
     )
     yield lines.heading()
     before = ""
-    for event, row in zip(page, rows, strict=True):
+    for event, row in zip(events, rows, strict=True):
         if (today := day(event.at_ms)) != before:
             before = today
             yield Text(f"{today} UTC", style="dim")

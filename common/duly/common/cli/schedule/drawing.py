@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from duly.common.cli import output
-from duly.common.cli.text import count
+from duly.common.explain.text import count
 from duly.common.identity import canonical_json
 from duly.common.instant import to_rfc3339
 from duly.common.records.definition import ScheduleDefinition
+from duly.common.records.edit import changed_fields
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store.schedules import Edit
 from duly.common.timetable import TickRange
@@ -129,41 +129,6 @@ def draw_edit(before: ScheduleRecord, edit: Edit, now_ms: int, *, dry_run: bool)
             ("passed over", _ticks(edit.dropped, "paused; on record as skipped")),
         ]
     )
-
-
-def changed_fields(old: ScheduleDefinition, new: ScheduleDefinition) -> list[str]:
-    """Names of the fields that differ, to the letter of their JSON."""
-    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
-    return [name for name in after if canonical_json(before[name]) != canonical_json(after[name])]
-
-
-def edit_payload(edit: Edit, *, dry_run: bool = False) -> dict[str, Any]:
-    """The schedule after the edit, with what the edit did under ``edit``."""
-    before_ms, after_ms = edit.next_run_before_ms, edit.record.next_run_ms
-    return {
-        **edit.record.to_dict(),
-        "edit": {
-            "dry_run": dry_run,
-            "next_run_before_ms": before_ms,
-            "next_run_before_at": None if before_ms is None else to_rfc3339(before_ms),
-            "next_run_ms": after_ms,
-            "next_run_at": None if after_ms is None else to_rfc3339(after_ms),
-            "carried": _range(edit.carried),
-            "dropped": _range(edit.dropped),
-        },
-    }
-
-
-def _range(ticks: TickRange | None) -> dict[str, Any] | None:
-    if ticks is None:
-        return None
-    return {
-        "count": ticks.count,
-        "first_tick_ms": ticks.first_ms,
-        "first_tick_at": to_rfc3339(ticks.first_ms),
-        "last_tick_ms": ticks.last_ms,
-        "last_tick_at": to_rfc3339(ticks.last_ms),
-    }
 
 
 def _ticks(ticks: TickRange | None, meaning: str) -> str | None:

@@ -15,7 +15,7 @@ from duly.common.cli.options import shared
 from duly.common.cli.schedule.schedule_file import InvalidFile
 from duly.common.cli.schedule.sync_plan import all_records
 from duly.common.cli.schedule.toml_text import write_schedules, written_fields
-from duly.common.cli.text import count, safe
+from duly.common.explain.text import count, safe
 from duly.common.records.schedule import ScheduleRecord
 
 _LONGEST = 50

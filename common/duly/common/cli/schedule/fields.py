@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
-from duly.common.cli.strict_json import read_array, read_object
 from duly.common.errors import InvalidField
 from duly.common.records.definition import MissedRunPolicy, Overlap
+from duly.common.strict_json import read_array, read_object
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

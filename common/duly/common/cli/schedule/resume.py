@@ -22,7 +22,8 @@ from duly.common.cli.options import revision_option, shared
 @pass_app
 def resume(app: App, schedule_id: str, catch_up: str, revision: int | None) -> None:
     """End a pause. The ticks passed over go on record."""
-    from duly.common.cli.schedule.drawing import draw_resumed, edit_payload
+    from duly.common.cli.schedule.drawing import draw_resumed
+    from duly.common.explain.edits import told_edit
 
     edit = app.store.schedules.resume(schedule_id, catch_up, revision=revision)
-    app.show(edit_payload(edit), lambda: draw_resumed(edit, app.now_ms()))
+    app.show(told_edit(edit), lambda: draw_resumed(edit, app.now_ms()))

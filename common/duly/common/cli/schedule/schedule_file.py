@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from duly.common.cli.options import read_note
-from duly.common.cli.strict_json import read_array, read_object
-from duly.common.cli.text import count
 from duly.common.errors import DulyError, InvalidField
+from duly.common.explain.text import count
 from duly.common.instant import to_ms
 from duly.common.records.definition import ScheduleDefinition, define
+from duly.common.strict_json import read_array, read_object
 
 MAX_BYTES = 10 * 1024 * 1024
 _STATES = ("active", "paused")

@@ -7,7 +7,7 @@ import click
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
 from duly.common.cli.schedule.drawing import draw_schedule
-from duly.common.cli.schedule.known import unknown
+from duly.common.explain.workers import unknown
 
 
 @click.command()

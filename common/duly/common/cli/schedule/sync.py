@@ -16,8 +16,8 @@ from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
 from duly.common.cli.schedule.schedule_file import read_file
 from duly.common.cli.schedule.sync_plan import Action, Step, all_records, carry_out, plan
-from duly.common.cli.text import count
 from duly.common.errors import DulyError, Refused
+from duly.common.explain.text import count
 from duly.common.store import Store
 
 _NAMED = 5

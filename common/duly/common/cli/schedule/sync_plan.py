@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from duly.common.cli.schedule.drawing import changed_fields
 from duly.common.cli.schedule.schedule_file import Entry, InvalidFile
 from duly.common.errors import InvalidField
-from duly.common.records.edit import MODEL_FIELDS, changed_definition
+from duly.common.records.edit import MODEL_FIELDS, changed_definition, changed_fields
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import Store
 
@@ -116,9 +115,9 @@ def _update(store: Store, entry: Entry, record: ScheduleRecord) -> None:
 
 def _changes(entry: Entry, record: ScheduleRecord) -> dict[str, Any]:
     old, new = record.definition, entry.definition
-    changed = changed_fields(old, new)
-    if changed and old.expression.schedule_type != new.expression.schedule_type:
+    named = list(changed_fields(old, new))
+    if named and old.expression.schedule_type != new.expression.schedule_type:
         # What a change of the model asks for again must stand in the file; a default is no answer.
-        changed = [*(name for name in changed if name not in MODEL_FIELDS), *(entry.stated & set(MODEL_FIELDS))]
+        named = [*(name for name in named if name not in MODEL_FIELDS), *(entry.stated & set(MODEL_FIELDS))]
     values = new.model_dump(mode="json")
-    return {name: values[name] for name in changed}
+    return {name: values[name] for name in named}

@@ -9,10 +9,11 @@ import click
 
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import revision_option, shared
-from duly.common.cli.schedule.drawing import draw_edit, edit_payload
+from duly.common.cli.schedule.drawing import draw_edit
 from duly.common.cli.schedule.fields import change_options, given_fields
 from duly.common.cli.schedule.known import say_unknown
 from duly.common.errors import RevisionConflict
+from duly.common.explain.edits import told_edit
 
 if TYPE_CHECKING:
     from duly.common.records.schedule import ScheduleRecord
@@ -47,7 +48,7 @@ def update(app: App, /, schedule_id: str, dry_run: bool, revision: int | None, *
         merged = any(name.startswith("backoff_") and value is not None for name, value in options.items())
         expected = before.revision if revision is None and merged else revision
         edit = store.schedules.update(schedule_id, changes, revision=expected)
-    app.show(edit_payload(edit, dry_run=dry_run), lambda: draw_edit(before, edit, app.now_ms(), dry_run=dry_run))
+    app.show(told_edit(edit, dry_run=dry_run), lambda: draw_edit(before, edit, app.now_ms(), dry_run=dry_run))
     say_unknown(app, edit.record.definition)
 
 

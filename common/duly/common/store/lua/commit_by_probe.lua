@@ -13,7 +13,7 @@ if not owns(o, token) or o.state ~= 'LEASED' then
 end
 local fields = {
   'result_ref', result_ref, 'prior_outcome', 'COMMITTED', 'cause', 'the probe answered COMMITTED',
-  'late_results_seen', int(unseen_results(o) + (tonumber(o.late_results_seen or '') or 0)),
+  'late_results_seen', int(late_results(o)),
 }
 local evidence = with(snapshot(o), fields)
 evidence.state, evidence.late_results = 'SUCCEEDED', nil -- which the probe's answer bears out

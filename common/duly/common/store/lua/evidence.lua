@@ -2,6 +2,7 @@
 -- include: evidence
 -- ARGV: schedule_id tick_ms
 -- Replies: evidence | missing
+-- Writes: nothing
 
 local o = load(schedule_id, tick_ms)
 if not o then

@@ -1,8 +1,7 @@
 -- A reviewer says what is true of a held occurrence: HELD -> PENDING, SUCCEEDED or ABANDONED; or that a run which waits
--- for approval is not to be: PENDING -> ABANDONED. The same resolution
--- twice is one; a different one is refused, and so are another attempt beyond the budget, and a resolution that ended
--- an earlier hold of the occurrence: what was seen then says nothing of the attempt made since. `seen`: the version of the
--- occurrence that the reviewer looked at.
+-- for approval is not to be: PENDING -> ABANDONED. The same resolution twice is one. Refused are a different one, another
+-- attempt beyond the budget, and a resolution that ended an earlier hold of the occurrence: what was seen then says
+-- nothing of the attempt made since. `seen`: the version of the occurrence that the reviewer looked at.
 -- include: changes
 -- include: outcome
 -- ARGV: schedule_id tick_ms seen outcome by evidence extra_attempts
@@ -43,7 +42,7 @@ end
 o.acting = by
 local fields = {
   'resolution', outcome, 'resolved_by', by, 'resolution_evidence', evidence, 'resolved_ms', int(NOW),
-  'extra_attempts', extra_attempts, 'late_results_seen', int(unseen_results(o) + (tonumber(o.late_results_seen or '') or 0)), resolution, int(NOW),
+  'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)), resolution, int(NOW),
 }
 if outcome == 'committed' then
   append(fields, 'result_ref', evidence, 'prior_outcome', 'COMMITTED')

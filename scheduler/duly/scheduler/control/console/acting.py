@@ -21,6 +21,8 @@ Action = Callable[[Store, str, Fields], str]
 def register(router: APIRouter, site: Site) -> None:
     for name, action in ACTIONS.items():
         router.post(f"/schedules/{{schedule_id}}/{name}")(_endpoint(site, action))
+        # Where a refused form is shown can be asked for again, by a reader or by the script that keeps pages current.
+        router.get(f"/schedules/{{schedule_id}}/{name}")(lambda schedule_id: see(f"/schedules/{schedule_id}"))
 
 
 def _endpoint(site: Site, action: Action) -> Callable[..., Response]:

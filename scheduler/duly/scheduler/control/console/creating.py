@@ -10,16 +10,17 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from duly.common.clock import wall_ms
 from duly.common.errors import DulyError, InvalidField, StoreUnavailable
+from duly.common.explain.ticks import Tick, next_ticks
 from duly.common.expression import ExpressionError, parse
 from duly.common.instant import to_ms
 from duly.common.records.definition import define
 from duly.common.timetable import Timetable
 from duly.scheduler.control.console import drafts
+from duly.scheduler.control.console.clock_changes import ClockChange, clock_changes
 from duly.scheduler.control.console.failing import Failure, describe
 from duly.scheduler.control.console.forms import Fields, form_reader
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site, see
-from duly.scheduler.control.console.ticks import ClockChange, Tick, clock_changes, next_ticks
 
 UPCOMING = 10
 LONGEST_SPEC = 400

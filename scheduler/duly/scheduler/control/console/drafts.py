@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from duly.common.cli.strict_json import read_array, read_object
 from duly.common.errors import InvalidField
+from duly.common.identity import canonical_json
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.edit import MODEL_FIELDS
+from duly.common.strict_json import read_array, read_object
 
 NUMBERS = ("backfill_limit", "max_lateness_ms", "jitter_window_ms", "lease_ttl_ms", "timeout_ms", "retry_budget")
 OPTIONAL = ("backfill_limit", "max_lateness_ms", "start_at", "end_at")
@@ -77,7 +78,12 @@ def changes(form: Mapping[str, str], definition: ScheduleDefinition, *, restated
     """The fields that a form changes; ``restated``: with those that a change of the model asks to be given anew."""
     fields, before = read(form), definition.model_dump(mode="json")
     anew = MODEL_FIELDS if restated else ()
-    return {name: value for name, value in fields.items() if before[name] != value or name in anew}
+    return {name: value for name, value in fields.items() if _differ(before[name], value) or name in anew}
+
+
+def _differ(before: Any, after: Any) -> bool:
+    # 1 and true are equal in Python, and two values in JSON. What is no JSON value at all differs from any that is.
+    return before != after or canonical_json(before) != canonical_json(after)
 
 
 def _text(value: Any) -> str:

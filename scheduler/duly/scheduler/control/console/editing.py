@@ -9,16 +9,17 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from duly.common.errors import DulyError, RevisionConflict, StoreUnavailable
+from duly.common.explain.ticks import Tick, next_ticks
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.schedule import ScheduleRecord
 from duly.common.store import Store
 from duly.common.store.schedules import Edit
 from duly.scheduler.control.console import drafts
+from duly.scheduler.control.console.clock_changes import ClockChange, clock_changes
 from duly.scheduler.control.console.failing import Failure, describe
 from duly.scheduler.control.console.forms import Fields, form_reader, number
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site, see
-from duly.scheduler.control.console.ticks import ClockChange, Tick, clock_changes, next_ticks
 
 COMPARED = 10
 

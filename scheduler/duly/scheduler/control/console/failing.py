@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duly.common.cli.text import one_line
 from duly.common.errors import DulyError
+from duly.common.explain.text import one_line
 from duly.scheduler.control.problems import Problem, of_error
 
 LONGEST_LINE = 600

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from duly.common.cli import cursors
+from duly.common.explain import cursors
+from duly.common.explain.holds import why_waiting
 from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.store import Store
-from duly.scheduler.control.console.judging import why_held
 from duly.scheduler.control.console.site import Site
 
 PAGE = 20
@@ -53,7 +53,7 @@ def register(router: APIRouter, site: Site) -> None:
 
 def look(store: Store, cursor: str | None = None) -> View:
     """The view, in a bounded number of commands."""
-    offset = int(cursors.decode(cursor, cursors.OFFSET) or 0)
-    records, after = store.holds.page(PAGE, offset)
-    waiting = [Waiting(record, why_held(record)) for record in records]
-    return View(store.schedules.now_ms(), store.holds.count(), waiting, cursors.encode(after), cursor is None)
+    records, after = store.holds.page(PAGE, cursors.HOLDS.decode(cursor) or "")
+    waiting = [Waiting(record, why_waiting(record)) for record in records]
+    total = store.holds.count() + store.holds.awaiting()
+    return View(store.schedules.now_ms(), total, waiting, cursors.HOLDS.encode(after), cursor is None)

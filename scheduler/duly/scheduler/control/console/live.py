@@ -7,7 +7,7 @@ many are open or a proxy cuts it, reads the page again now and then, and says th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from threading import Lock
 
@@ -17,17 +17,22 @@ from fastapi.responses import StreamingResponse
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreUnavailable
+from duly.common.explain import cursors
 from duly.common.identity import canonical_json, check_schedule_id
 from duly.common.records.schedule import ScheduleRecord
 from duly.common.store import Store
+from duly.common.store.searching import Wanted
+from duly.scheduler.control.console.schedules import PAGE, Cursor, State, Text, wanted_of
 from duly.scheduler.control.console.site import HEADERS, Site
 
 MOST_STREAMS = 64
 LOOK_EVERY_S = 1.0
 LONGEST_S = 300.0
 """A stream ends after this time, and the browser asks for a new one: who asks is looked at again."""
-LISTED = 25
+LOOKS_FOR_A_SEARCH = 3
+"""A search is made again at every third look: it costs the store more than the others."""
 LOOKING_AT_ONCE = 4
+MOST_SEEN = 256
 _RETRY_MS = 2_000
 AWAY = "away"
 
@@ -35,9 +40,20 @@ AWAY = "away"
 def register(router: APIRouter, site: Site) -> None:
     watch = Watch(site.store)
 
-    async def live(request: Request, schedule: str = "", listed: str | None = None) -> Response:
+    async def live(
+        request: Request,
+        schedule: str = "",
+        listed: str | None = None,
+        q: Text = "",
+        state: State = "",
+        cursor: Cursor = None,
+    ) -> Response:
         site.reader(request)
-        shown = Shown(check_schedule_id(schedule) if schedule else "", _after(listed))
+        wanted = wanted_of(q, state)
+        if wanted.anything:
+            shown = Shown(check_schedule_id(schedule) if schedule else "", _after(listed))
+        else:
+            shown = Shown(found=wanted, found_after=cursors.FOUND.decode(cursor) or "")
         if watch.full:
             raise HTTPException(503, "Too many pages are live; this one reads itself again now and then.")
         stream = watch.stream(shown)
@@ -52,10 +68,14 @@ def _after(listed: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page shows besides the fleet: one schedule, or those listed after an id (the first ones: an empty id)."""
+    """What a page shows besides the fleet: one schedule, those listed after an id (the first ones: an empty id), or
+    those found after a place.
+    """
 
     schedule_id: str = ""
     listed_after: str | None = None
+    found: Wanted | None = None
+    found_after: str = ""
 
 
 class Watch:
@@ -108,12 +128,18 @@ class Watch:
         """What stands for all that the page shows; another text means that something changed."""
         with self._lock:
             seen = self._seen.get(shown)
-            if seen is not None and self._clock.monotonic_ms() - seen[0] < self._look_every_s * 900:
+            if seen is not None and self._clock.monotonic_ms() - seen[0] < self._fresh_ms(shown):
                 return seen[1]
         mark = mark_of(self._store, shown)
         with self._lock:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
             self._seen[shown] = (self._clock.monotonic_ms(), mark)
         return mark
+
+    def _fresh_ms(self, shown: Shown) -> float:
+        """How long a mark stands for what is there: not quite until the next look."""
+        return self._look_every_s * 1000 * (0.9 if shown.found is None else LOOKS_FOR_A_SEARCH - 0.1)
 
 
 def mark_of(store: Store, shown: Shown) -> str:
@@ -123,14 +149,19 @@ def mark_of(store: Store, shown: Shown) -> str:
         if shown.schedule_id:
             return canonical_json([runs, _schedule(store, shown.schedule_id)])
         if shown.listed_after is not None:
-            records, _ = store.schedules.page(LISTED, shown.listed_after)
-            return canonical_json([runs, [[record.schedule_id, *_stands(record)] for record in records]])
+            records, following = store.schedules.page(PAGE, shown.listed_after)
+            return canonical_json([runs, following, _all(records)])
+        if shown.found is not None:
+            records, following, _ = store.search.page(shown.found, PAGE, shown.found_after)
+            return canonical_json([runs, following, _all(records)])
         fleet = store.fleet.snapshot()
     except StoreUnavailable:
         return AWAY
     workers = [[each["name"], each.get("state"), each.get("occurrence")] for each in fleet["workers"]]
     duty = [fleet["duty"]["holder"], fleet["duty"]["fence"]]
-    return canonical_json([runs, duty, workers, fleet["queues"], fleet["schedules"], fleet["holds"]])
+    return canonical_json(
+        [runs, duty, workers, fleet["queues"], fleet["schedules"], fleet["holds"], fleet["approvals"]]
+    )
 
 
 def _schedule(store: Store, schedule_id: str) -> list[object]:
@@ -141,6 +172,10 @@ def _schedule(store: Store, schedule_id: str) -> list[object]:
     except DulyError:
         return []
     return _stands(record)
+
+
+def _all(records: Iterable[ScheduleRecord]) -> list[list[object]]:
+    return [[record.schedule_id, *_stands(record)] for record in records]
 
 
 def _stands(record: ScheduleRecord) -> list[object]:

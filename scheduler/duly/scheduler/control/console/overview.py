@@ -51,7 +51,9 @@ class View:
     queues: list[dict[str, Any]]
     more_queues: int
     hours: Hours
+    approvals: int
     waiting: list[OccurrenceRecord]
+    more_waiting: int
 
 
 def register(router: APIRouter, site: Site) -> None:
@@ -70,7 +72,8 @@ def look(store: Store) -> View:
     now_ms = to_ms(snapshot["now"], "now")
     duty = snapshot["duty"]
     workers, queues = snapshot["workers"], snapshot["queues"]
-    waiting = store.holds.page(_WAITING_SHOWN)[0] if snapshot["holds"] else []
+    asked = snapshot["holds"] + snapshot["approvals"]
+    waiting = store.holds.page(_WAITING_SHOWN)[0] if asked else []
     return View(
         now_ms,
         duty,
@@ -84,7 +87,9 @@ def look(store: Store) -> View:
         queues[:MOST_QUEUES],
         max(0, len(queues) - MOST_QUEUES),
         hours_strip(runs, now_ms, more=more is not None),
+        snapshot["approvals"],
         waiting,
+        max(0, asked - len(waiting)),
     )
 
 

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from duly.common.cli.absence import timeline_of
-from duly.common.cli.text import count
 from duly.common.errors import DulyError, InvalidField, Refused, ScheduleNotFound, StoreUnavailable
+from duly.common.explain.holds import why_waiting
+from duly.common.explain.judged import Judged, last_judged
+from duly.common.explain.text import count
+from duly.common.explain.trails import timeline_of
 from duly.common.identity import Occurrence, check_schedule_id, check_tick_ms
 from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.records.trail import RunEvent
 from duly.common.store import Store
 from duly.common.store.holds import Resolution
+from duly.scheduler.control.console.claimants import Claimant, claimants
 from duly.scheduler.control.console.failing import Failure, describe
 from duly.scheduler.control.console.forms import Fields, Given, form_reader, number
-from duly.scheduler.control.console.judging import Claimant, Judged, claimants, last_judged, why_held
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site, see
 
@@ -55,6 +57,13 @@ def register(router: APIRouter, site: Site) -> None:
     router.get("/holds/{schedule_id}/{tick}")(review)
     router.post("/holds/{schedule_id}/{tick}/resolve")(resolve)
     router.post("/holds/{schedule_id}/{tick}/approve")(approve)
+    for name in ("resolve", "approve"):
+        router.get(f"/holds/{{schedule_id}}/{{tick}}/{name}")(_back)
+
+
+def _back(schedule_id: str, tick: str) -> Response:
+    """To the page of the form: where a refused form is shown can be asked for again."""
+    return see(f"/holds/{schedule_id}/{tick}")
 
 
 def _settle(
@@ -74,7 +83,7 @@ def look(store: Store, occurrence: Occurrence) -> View:
     return View(
         store.schedules.now_ms(),
         record,
-        why_held(record),
+        why_waiting(record),
         last_judged(record),
         claimants(record),
         timeline_of(store, occurrence),

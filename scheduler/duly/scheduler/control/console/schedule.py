@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from duly.common.cli.schedule.known import missing
-from duly.common.errors import ScheduleNotFound
+from duly.common.explain import cursors
+from duly.common.explain.ticks import Tick, next_ticks
+from duly.common.explain.trails import find_schedule
+from duly.common.explain.workers import missing
 from duly.common.identity import canonical_json, check_schedule_id
 from duly.common.instant import to_ms
 from duly.common.records.schedule import ScheduleRecord
-from duly.common.records.trail import ChangeEvent, EnqueueEvent
+from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store import Store
 from duly.scheduler.control.console.failing import Failure
 from duly.scheduler.control.console.forms import Given
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site
 from duly.scheduler.control.console.strips import LENGTH, Strip, tick_strip
-from duly.scheduler.control.console.ticks import Tick, next_ticks
 from duly.scheduler.control.console.timeline import Run, runs_of
+
+Cursor = Annotated[str | None, Query(max_length=200)]
 
 UPCOMING = 10
 RUNS_SHOWN = 20
 EVENTS_SHOWN = 20
 CHANGES_SHOWN = 20
-HISTORY = 200
+HISTORY_PAGE = 200
+MOST_HISTORY = 1_000
+"""How many transitions are looked through for runs."""
 LONGEST_ARGUMENTS = 2_000
 _DONE = {
     "paused": "Paused. Its ticks are not due until it is resumed.",
@@ -37,6 +42,15 @@ _DONE = {
     "unchanged": "Nothing was changed: all fields held these values already.",
     "nothing-missed": "Nothing was released: no tick was missed.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where each list of the page begins, by the cursors of pages before; None for the newest."""
+
+    runs: str | None = None
+    events: str | None = None
+    changes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +67,26 @@ class View:
     events: Sequence[EnqueueEvent]
     changes: Sequence[ChangeEvent]
     settings: Sequence[tuple[str, str]]
+    asked: Asked
+    older: Asked
+    """Where each list goes on; None where there is nothing older."""
+    history_cut: bool
+    """Whether there are transitions that were not looked through."""
 
 
 def register(router: APIRouter, site: Site) -> None:
-    def schedule(request: Request, schedule_id: str, done: str = "", tick: str = "") -> Response:
+    def schedule(
+        request: Request,
+        schedule_id: str,
+        done: str = "",
+        tick: str = "",
+        runs: Cursor = None,
+        events: Cursor = None,
+        changes: Cursor = None,
+    ) -> Response:
         site.reader(request)
-        return show(site, request, schedule_id, notice=_DONE.get(done), made=_made(done, tick))
+        asked = Asked(runs, events, changes)
+        return show(site, request, schedule_id, asked, notice=_DONE.get(done), made=_made(done, tick))
 
     router.get("/schedules/{schedule_id}")(schedule)
 
@@ -67,6 +95,7 @@ def show(
     site: Site,
     request: Request,
     schedule_id: str,
+    asked: Asked = Asked(),
     *,
     notice: str | None = None,
     made: tuple[str, int] | None = None,
@@ -74,7 +103,7 @@ def show(
     given: Mapping[str, str] | None = None,
 ) -> Response:
     """The page; after an action that was refused, with why and what was given."""
-    view = look(site.store, schedule_id)
+    view = look(site.store, schedule_id, asked)
     return site.page(
         request,
         "schedule.html",
@@ -89,14 +118,17 @@ def show(
     )
 
 
-def look(store: Store, schedule_id: str) -> View:
+def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
     """The view; raises ScheduleNotFound where there is neither a schedule nor a past."""
-    record = _find(store, check_schedule_id(schedule_id))
+    record = find_schedule(store, check_schedule_id(schedule_id))
     snapshot = store.fleet.snapshot()
     now_ms = to_ms(snapshot["now"], "now")
-    events, _ = store.trails.events(schedule_id, LENGTH)
-    runs, _ = store.trails.runs(schedule_id, HISTORY)
-    changes, _ = store.trails.changes(schedule_id, CHANGES_SHOWN)
+    latest, _ = store.trails.events(schedule_id, LENGTH)
+    history, history_cut = _history(store, schedule_id)
+    before = cursors.TICKS.decode(asked.runs)
+    runs, older_runs = runs_of(history, now_ms, RUNS_SHOWN, None if before is None else int(before))
+    events, older_events = store.trails.events(schedule_id, EVENTS_SHOWN, cursors.EVENTS.decode(asked.events))
+    changes, older_changes = store.trails.changes(schedule_id, CHANGES_SHOWN, cursors.CHANGES.decode(asked.changes))
     definition = None if record is None else record.definition
     return View(
         schedule_id,
@@ -104,21 +136,28 @@ def look(store: Store, schedule_id: str) -> View:
         record,
         None if definition is None else missing(snapshot["workers"], definition.task, definition.queue),
         [] if definition is None else next_ticks(definition.timetable, now_ms, UPCOMING),
-        tick_strip(events, runs),
-        runs_of(runs, now_ms, RUNS_SHOWN),
-        events[:EVENTS_SHOWN],
+        tick_strip(latest, history),
+        runs,
+        events,
         changes,
         [] if record is None else _settings(record),
+        asked,
+        Asked(
+            cursors.TICKS.encode(None if older_runs is None else str(older_runs)),
+            cursors.EVENTS.encode(older_events),
+            cursors.CHANGES.encode(older_changes),
+        ),
+        history_cut,
     )
 
 
-def _find(store: Store, schedule_id: str) -> ScheduleRecord | None:
-    try:
-        return store.schedules.get(schedule_id)
-    except ScheduleNotFound:
-        if store.trails.has_trail(schedule_id) or store.trails.changes(schedule_id, 1)[0]:
-            return None
-        raise
+def _history(store: Store, schedule_id: str) -> tuple[list[RunEvent], bool]:
+    """The latest transitions, newest first, and whether there are older ones."""
+    found, cursor = store.trails.runs(schedule_id, HISTORY_PAGE)
+    while cursor is not None and len(found) < MOST_HISTORY:
+        page, cursor = store.trails.runs(schedule_id, HISTORY_PAGE, cursor)
+        found += page
+    return found, cursor is not None
 
 
 def _made(done: str, tick: str) -> tuple[str, int] | None:

@@ -17,9 +17,9 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from duly.common.cli.text import safe
 from duly.common.clock import wall_ms
 from duly.common.errors import DulyError
+from duly.common.explain.text import safe
 from duly.common.store import Store
 from duly.scheduler.control.console import failing, wording
 from duly.scheduler.control.console.failing import Failure, describe

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from duly.common.cli.text import count
-from duly.common.cli.words import audit_reason, transition
+from duly.common.explain.text import count
+from duly.common.explain.words import audit_reason, transition
 from duly.common.records.trail import EnqueueEvent, RunEvent
 from duly.scheduler.control.console.wording import stamp, tone
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from duly.common.cli.words import transition
+from duly.common.explain.words import transition
 from duly.common.records.trail import RunEvent
 
 WIDTH = 100
@@ -29,13 +29,19 @@ class Run:
     """Its length beside the longest of the list, of `WIDTH`."""
 
 
-def runs_of(events: Iterable[RunEvent], now_ms: int, limit: int) -> list[Run]:
-    """The latest runs, the newest tick first; ``events`` newest first."""
+def runs_of(
+    events: Iterable[RunEvent], now_ms: int, limit: int, before_ms: int | None = None
+) -> tuple[list[Run], int | None]:
+    """The latest runs, the newest tick first, or the latest of ticks before one; ``events`` newest first.
+
+    The second value is the tick before which the next page begins, None at the end.
+    """
     by_tick: dict[int, list[RunEvent]] = {}
     for event in events:
         by_tick.setdefault(event.tick_ms, []).append(event)
-    latest = sorted(by_tick, reverse=True)[:limit]
-    return _with_bars([_run(tick_ms, by_tick[tick_ms], now_ms) for tick_ms in latest])
+    ticks = sorted((each for each in by_tick if before_ms is None or each < before_ms), reverse=True)
+    runs = _with_bars([_run(tick_ms, by_tick[tick_ms], now_ms) for tick_ms in ticks[:limit]])
+    return runs, ticks[limit - 1] if len(ticks) > limit else None
 
 
 def _run(tick_ms: int, newest_first: Sequence[RunEvent], now_ms: int) -> Run:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from duly.common.cli import words
-from duly.common.cli.record_lines import fleet_name
-from duly.common.cli.text import count, duration, relative
 from duly.common.contract import Verdict
+from duly.common.explain import words
+from duly.common.explain.text import count, duration, relative
+from duly.common.explain.workers import fleet_name
 from duly.common.instant import to_datetime, to_rfc3339
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.occurrence import OccurrenceState

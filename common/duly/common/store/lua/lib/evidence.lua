@@ -45,15 +45,19 @@ local function later_tick(o, s)
   return nil
 end
 
--- Results that came from owners who could not prove their lease, and that no reviewer has seen yet.
-local function unseen_results(o)
-  local count = 0
+-- Results that came from owners who could not prove their lease; and those of them that no reviewer has seen yet.
+local function late_results(o)
+  local found = 0
   for name in pairs(o) do
     if string.sub(name, 1, 12) == 'late_result:' then
-      count = count + 1
+      found = found + 1
     end
   end
-  return count - (tonumber(o.late_results_seen or '') or 0)
+  return found
+end
+
+local function unseen_results(o)
+  return late_results(o) - (tonumber(o.late_results_seen or '') or 0)
 end
 
 -- The last run that finished before this one. An earlier timing's runs are no ticks of this one.

@@ -167,7 +167,7 @@
     setInterval(async () => {
       try {
         const reply = await fetch(location.href, { cache: "no-store" });
-        if (reply.status !== 503) location.reload();
+        if (reply.status !== 503) location.replace(reply.url); // a reload would send a form again
       } catch {
         say("reconnecting", "reconnecting");
       }

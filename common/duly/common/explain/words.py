@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duly.common.cli.text import duration, relative
+from duly.common.explain.text import duration, relative
 from duly.common.instant import to_rfc3339
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.records.trail import RunEvent

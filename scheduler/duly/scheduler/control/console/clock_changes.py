@@ -1,4 +1,4 @@
-"""The next ticks of a timetable by UTC and by its own wall clock, and the days on which that clock is changed. Pure."""
+"""The days on which the wall clock of a timetable is changed, and what that does to its ticks. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
 
+from duly.common.explain.ticks import Tick, next_ticks
 from duly.common.expression import ExpressionError, parse
 from duly.common.instant import to_datetime
 from duly.common.timetable import Timetable
@@ -20,16 +21,6 @@ AROUND = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """One tick; ``oddity`` says what a reader of its local time should know about the clocks."""
-
-    ms: int
-    local: str
-    offset: str
-    oddity: str
-
-
-@dataclass(frozen=True, slots=True)
 class ClockChange:
     """A change of the zone's clocks: what it does, what it does to the timetable, and the ticks around it."""
 
@@ -39,39 +30,12 @@ class ClockChange:
     ticks: Sequence[Tick]
 
 
-def next_ticks(timetable: Timetable, after_ms: int, number: int) -> list[Tick]:
-    """The first ticks after an instant."""
-    zone = ZoneInfo(timetable.expression.timezone)
-    return list(_told(islice(_after(timetable, after_ms), number), zone))
-
-
 def clock_changes(timetable: Timetable, now_ms: int) -> list[ClockChange]:
     """The next changes of the zone's clocks, at most two, each with the ticks around it."""
     if timetable.expression.timezone == "UTC" or timetable.expression.schedule_type == "interval":
         return []
     zone = ZoneInfo(timetable.expression.timezone)
     return [_change(timetable, zone, at_ms) for at_ms in islice(_changes(zone, now_ms), MOST_CHANGES)]
-
-
-def _after(timetable: Timetable, after_ms: int) -> Iterator[int]:
-    tick_ms = timetable.next_after(after_ms)
-    while tick_ms is not None:
-        yield tick_ms
-        tick_ms = timetable.next_after(tick_ms)
-
-
-def _told(ticks: Iterator[int], zone: ZoneInfo) -> Iterator[Tick]:
-    before: timedelta | None = None
-    for ms in ticks:
-        local = to_datetime(ms).astimezone(zone)
-        offset = local.utcoffset() or timedelta()
-        oddity = ""
-        if before is not None and before != offset:
-            oddity = "clocks forward" if offset > before else "clocks back"
-        elif local.fold == 0 and local.replace(fold=1).utcoffset() != offset:
-            oddity = "first of two"
-        yield Tick(ms, local.strftime("%a %Y-%m-%d %H:%M:%S"), local.isoformat()[-6:], oddity)
-        before = offset
 
 
 def _changes(zone: ZoneInfo, now_ms: int) -> Iterator[int]:
@@ -97,8 +61,8 @@ def _change(timetable: Timetable, zone: ZoneInfo, at_ms: int) -> ClockChange:
     shown = to_datetime(at_ms).replace(tzinfo=None) + before
     then = to_datetime(at_ms).replace(tzinfo=None) + after
     what = f"{shown:%a %Y-%m-%d}: clocks go {'forward' if after > before else 'back'}, {shown:%H:%M} to {then:%H:%M}"
-    around = islice(_after(timetable, at_ms - 3 * HOUR_MS - 1), AROUND)
-    ticks = [tick for tick in _told(around, zone) if tick.ms <= at_ms + 24 * HOUR_MS]
+    around = next_ticks(timetable, at_ms - 3 * HOUR_MS - 1, AROUND)
+    ticks = [tick for tick in around if tick.ms <= at_ms + 24 * HOUR_MS]
     return ClockChange(at_ms, what, _effect(timetable, min(shown, then), max(shown, then), after > before), ticks)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from duly.common.cli.text import count, relative
-from duly.common.cli.words import audit_reason
 from duly.common.contract import Case
-from duly.common.errors import OccurrenceNotFound, ScheduleNotFound
+from duly.common.errors import OccurrenceNotFound
+from duly.common.explain.text import count, relative
+from duly.common.explain.trails import find_schedule
+from duly.common.explain.words import audit_reason
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
 from duly.common.records.evidence import unleased_case
@@ -16,8 +17,7 @@ from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.records.trail import EnqueueEvent, RunEvent
 from duly.common.store import Store, carry
 
-AUDIT_KEPT = 100
-_LONGEST_HISTORY = 100
+_AUDIT_KEPT = 100
 
 
 class NoSuchOccurrence(OccurrenceNotFound):
@@ -38,9 +38,9 @@ class Absence:
     """Of a tick that is still ahead: what there will be to decide on."""
 
 
-def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[RunEvent]) -> Absence:
+def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[RunEvent], now_ms: int) -> Absence:
     """Why the record is not there; raises NoSuchOccurrence when there neither was nor will be one."""
-    record = _find(store, occurrence.schedule_id)
+    record = find_schedule(store, occurrence.schedule_id)
     events = _events(store, occurrence, record)
     if timeline:
         return Absence(f"it ended as {timeline[-1].state}; its record has expired, its history has not", events)
@@ -48,32 +48,11 @@ def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[Run
         return Absence(_audited(events[0]), events)
     if record is None:
         raise NoSuchOccurrence(occurrence, "the schedule was deleted, and its audit trail does not name this tick")
-    now_ms = store.schedules.now_ms()
     return Absence(_place(record, occurrence, now_ms), case=_case_ahead(record, occurrence.tick_ms, now_ms))
 
 
-def timeline_of(store: Store, occurrence: Occurrence) -> list[RunEvent]:
-    """All transitions of the occurrence that history still holds, oldest first."""
-    found, cursor = list[RunEvent](), None
-    for _ in range(_LONGEST_HISTORY):
-        page, cursor = store.trails.runs(occurrence.schedule_id, 100, cursor)
-        found += [event for event in page if event.tick_ms == occurrence.tick_ms]
-        if cursor is None:
-            break
-    return found[::-1]
-
-
-def _find(store: Store, schedule_id: str) -> ScheduleRecord | None:
-    try:
-        return store.schedules.get(schedule_id)
-    except ScheduleNotFound:
-        if store.trails.has_trail(schedule_id):
-            return None
-        raise
-
-
 def _events(store: Store, occurrence: Occurrence, record: ScheduleRecord | None) -> list[EnqueueEvent]:
-    page, _ = store.trails.events(occurrence.schedule_id, AUDIT_KEPT)
+    page, _ = store.trails.events(occurrence.schedule_id, _AUDIT_KEPT)
     tick_ms = occurrence.tick_ms
     # A range names its ends; what lies between them is a tick only if the expression says so.
     is_tick = record is None or record.definition.timetable.is_tick(tick_ms)
