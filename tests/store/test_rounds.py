@@ -19,6 +19,7 @@ from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.store import Store
 from duly.common.store.turns import Hand, TurnStore
+from duly.worker import rounds as rounds_module
 from duly.worker import tasks
 from duly.worker.group_guard import GroupGuard
 from duly.worker.horse import Limits
@@ -78,6 +79,7 @@ class Yard:
 @pytest.fixture
 def bench(valkey: Backend, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(tasks, "_tasks", {})
+    monkeypatch.setattr(rounds_module, "LONGEST_ROUND_MS", 60_000.0)
     return Bench(valkey, valkey.store())
 
 

@@ -30,6 +30,7 @@ def turn(bench: Bench, **fields: Any) -> Turn:
 def delivered(bench: Bench, *schedule_ids: str, **fields: Any) -> list[Occurrence]:
     """One occurrence of each schedule, enqueued in this order, and none that is newer."""
     found = []
+    fields = {"lease_ttl_ms": 30_000, **fields}
     for each in schedule_ids:
         tick_ms = (bench.add(schedule_id=each, spec=f"@every:{HOUR_MS}", **fields).next_run_ms or 0) - HOUR_MS
         bench.backend.client.hset(bench.store.keys.schedule(each), "next_run_ms", tick_ms)

@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -152,6 +153,7 @@ class _Horse:
         self._jobs = 0
         self._keeping = Keeping()
         self._before = _Surroundings.now()
+        self._environment = dict(_environment())
         self._memory = _Memory()
 
     def do(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +189,8 @@ class _Horse:
         changed = self._before.changed(_Surroundings.now())
         if changed:
             return changed
+        if _environment() != self._environment:
+            return "environment"
         return "memory" if self._memory.grown_mb() > self._limits.growth_mb else ""
 
 
@@ -198,7 +202,6 @@ class _Surroundings:
     umask: int
     handlers: tuple[Any, ...]
     blocked: frozenset[int]
-    environment: dict[Any, Any]
     threads: int
 
     @classmethod
@@ -213,7 +216,6 @@ class _Surroundings:
             umask,
             tuple(map(signal.getsignal, _OWN_SIGNALS)),
             frozenset(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
-            _environment(),
             threading.active_count(),
         )
 
@@ -221,13 +223,8 @@ class _Surroundings:
         """The first thing that is not as it was."""
         if now == self:
             return ""
-        names = ("directory", "umask", "handlers", "blocked", "environment", "threads")
+        names = ("directory", "umask", "handlers", "blocked", "threads")
         return next((name for name in names if getattr(self, name) != getattr(now, name)), "")
-
-
-def _environment() -> dict[Any, Any]:
-    """The mapping's own bytes where it has them, since decoding each name for each attempt is not cheap."""
-    return dict(getattr(os.environ, "_data", None) or os.environ)
 
 
 def _has_children() -> bool:
@@ -237,6 +234,12 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+def _environment() -> Mapping[Any, Any]:
+    """The environment; its own bytes where there are such, since decoding every name for every attempt is not cheap."""
+    found: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+    return found
 
 
 class _Memory:

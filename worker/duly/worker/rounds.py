@@ -88,6 +88,8 @@ class Rounds:
             goes_on = not self.employer.must_stop and self.clock.monotonic_ms() < ends_ms
             if hand is None and last is None and not goes_on:
                 return taken
+            if goes_on:
+                self.stable.ready()  # a new one wakes up while the store is at work
             asked_ms, owner = self.clock.monotonic_ms(), self._next_owner()
             turn = self._turn(owner, last, hand, self.queues() if goes_on else (), rider)
             if turn.hand is None or turn.occurrence is None:

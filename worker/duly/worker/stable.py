@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import random
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 _FIRST_LOOK_MS, _LATER_LOOKS_MS = 500, 10_000
 _HELD_BACK = (signal.SIGTERM, signal.SIGINT, GIVE_UP)
 _ENDS_WITHIN_MS = 2_000
+_LEAVING_AT_A_TIME = 4
 
 
 class HorseDied(Exception):
@@ -50,6 +52,7 @@ class Stable:
         self._guard = guard
         self._as_horse = as_horse
         self._horse: _Horse | None = None
+        self._leaving: list[int] = []
 
     @property
     def pid(self) -> int:
@@ -58,10 +61,11 @@ class Stable:
 
     def ready(self) -> int:
         """Have a work-horse that is alive, and rests; its process id."""
-        if self._horse is not None and self._ended(self._horse):
+        if self._horse is not None and _has_ended(self._horse.pid):
             log.warning("a resting work-horse ended; forking another", extra={"action": "horse_ended"})
             self._drop(kill=True)
         if self._horse is None:
+            self._see_off()
             self._horse = self._fork()
             self._guard.watch(self._horse.pid)
         return self._horse.pid
@@ -77,7 +81,8 @@ class Stable:
         Meanwhile ``renew`` answers what it asks of its lease (`renewed`, `lost`, else nothing is known), and ``look``
         is called after half a second and then each ten.
         """
-        self.ready()
+        if self._horse is None:
+            self.ready()
         horse = self._horse
         assert horse is not None
         horse.resting = False
@@ -91,17 +96,48 @@ class Stable:
         if spent != "":
             if spent not in {"jobs", "failure"}:
                 log.info("the work-horse is replaced: %s", spent, extra={"action": "horse_replaced"})
-            self._drop(kill=spent == "failure")
+            if spent == "failure":
+                self._drop(kill=True)
+            else:
+                self._let_go()
         return answer
+
+    def _let_go(self) -> None:
+        """It has said that it ends, and what it did is over: nobody need wait for that now."""
+        horse, self._horse = self._horse, None
+        assert horse is not None
+        horse.work.close()
+        horse.lease.close()
+        self._guard.release()
+        self._leaving.append(horse.pid)
+
+    def _see_off(self, at_most: int = _LEAVING_AT_A_TIME) -> None:
+        """Wait for those that have ended; and for the longest leaving ones, where they are too many."""
+        for pid in list(self._leaving):
+            if _has_ended(pid):
+                self._wait_for(pid)
+        while len(self._leaving) > at_most:
+            pid = self._leaving[0]
+            if not _ends_by_itself(pid):
+                _kill(pid)
+            self._wait_for(pid)
+
+    def _wait_for(self, pid: int) -> None:
+        self._leaving.remove(pid)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
 
     def kill(self) -> int | None:
         """End the work-horse and what it started, now; its wait status, when it could be waited for."""
-        return self._drop(kill=True) if self._horse is not None else None
+        status = self._drop(kill=True) if self._horse is not None else None
+        self._see_off(0)
+        return status
 
     def dismiss(self) -> None:
         """Let a resting work-horse end by itself."""
         if self._horse is not None:
             self._drop(kill=not self._horse.resting)
+        self._see_off(0)
 
     def _await(self, horse: _Horse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
         wait_ms = _FIRST_LOOK_MS
@@ -118,6 +154,8 @@ class Stable:
 
     def _fork(self) -> _Horse:
         parent = os.getpid()
+        # What is there now is never collected, so that no collector writes into the pages that both share.
+        gc.freeze()
         (work, its_work), (lease, its_lease) = Channel.pair(), Channel.pair()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         pid = os.fork()
@@ -145,41 +183,47 @@ class Stable:
         poll.register(lease, select.POLLIN)
         return _Horse(pid, work, lease, poll)
 
-    @staticmethod
-    def _ended(horse: _Horse) -> bool:
-        """Whether it has ended; it stays to be waited for."""
-        try:
-            return os.waitid(os.P_PID, horse.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:
-            return True
-
     def _drop(self, *, kill: bool) -> int | None:
         """Forget the work-horse, once it has ended; killed, or by itself where its channels are closed."""
         horse, self._horse = self._horse, None
         assert horse is not None
         horse.work.close()
         horse.lease.close()
-        if kill or not self._ends_by_itself(horse.pid):
-            kill_group(horse.pid)
-            with contextlib.suppress(ProcessLookupError):  # a task may have left the group
-                os.kill(horse.pid, signal.SIGKILL)
+        if kill or not _ends_by_itself(horse.pid):
+            _kill(horse.pid)
         status = None
         with contextlib.suppress(ChildProcessError):
             _, status = os.waitpid(horse.pid, 0)
         self._guard.release()
         return status
 
-    @staticmethod
-    def _ends_by_itself(pid: int) -> bool:
-        if not hasattr(os, "pidfd_open"):
-            return False
-        try:
-            watched = os.pidfd_open(pid)
-        except OSError:
-            return True
-        try:
-            poll = select.poll()
-            poll.register(watched, select.POLLIN)
-            return bool(poll.poll(_ENDS_WITHIN_MS))
-        finally:
-            os.close(watched)
+
+def _kill(pid: int) -> None:
+    """The work-horse and what it started."""
+    kill_group(pid)
+    with contextlib.suppress(ProcessLookupError):  # a task may have left the group
+        os.kill(pid, signal.SIGKILL)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended; it stays to be waited for."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _ends_by_itself(pid: int) -> bool:
+    """Whether a child ends within a moment."""
+    if not hasattr(os, "pidfd_open"):
+        return False
+    try:
+        watched = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(watched, select.POLLIN)
+        return bool(poll.poll(_ENDS_WITHIN_MS))
+    finally:
+        os.close(watched)
