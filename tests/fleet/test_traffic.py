@@ -43,7 +43,7 @@ class Listener:
         for each in self._monitor.listen():
             if each["client_type"] != "lua" and f"{each['client_address']}:{each['client_port']}" not in out:
                 name, *words = each["command"].split(" ")
-                self.commands[SCRIPTS[words[0]] if name == "EVALSHA" else name] += 1
+                self.commands[SCRIPTS.get(words[0], name) if name == "EVALSHA" else name] += 1
 
 
 SCRIPTS = {hashlib.sha1((SHEBANG + source(each).text).encode()).hexdigest(): each for each in script_names()}

@@ -19,8 +19,8 @@ from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.store import Store
 from duly.common.store.turns import Hand, TurnStore
+from duly.worker import group_guard, tasks
 from duly.worker import rounds as rounds_module
-from duly.worker import tasks
 from duly.worker.group_guard import GroupGuard
 from duly.worker.horse import Limits
 from duly.worker.rounds import Rounds
@@ -346,3 +346,30 @@ def test_a_worker_killed_between_effect_and_record_takes_its_work_horse_along_an
     killed_after(10_000, bench.store, rounds)
     assert bench.record(occurrence).state == state
     assert log.read_text().count("effect") == in_the_end
+
+
+# --- the guard of what a task started ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["/bin/sh", "/nowhere"])
+@pytest.mark.parametrize(("released", "survives"), [(False, False), (True, True)])
+def test_the_group_ends_with_the_worker_unless_its_work_has_ended(
+    monkeypatch: pytest.MonkeyPatch, shell: str, released: bool, survives: bool
+) -> None:
+    monkeypatch.setattr(group_guard, "_SHELL", shell)
+    started = subprocess.Popen(["sleep", "30"], process_group=0)
+    try:
+        worker = os.fork()
+        if worker == 0:
+            guard = GroupGuard()
+            guard.watch(started.pid)
+            if released:
+                guard.release()
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(worker, 0)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(1.0 if survives else 20.0)
+        assert (started.poll() is None) is survives
+    finally:
+        started.kill()
+        started.wait()
