@@ -11,6 +11,7 @@ EXTRAS ?=
 KEEP ?=
 
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 # Each stamp says what .venv holds: the demo needs much less than the tests, and must not wait for them.
 DEMO := $(VENV)/.installed-for-demo
@@ -58,11 +59,13 @@ format: $(TOOLS) ## Rewrite the code in the one style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(TOOLS) ## Run the benchmarks, or one: make bench ONLY=dispatch
-	@$(BIN)/python -m tests.benchmarks $(if $(strip $(ONLY)),--only $(strip $(ONLY))) </dev/null
+# Other schedulers are installed into an environment of their own, $(PEERS), when a benchmark wants them.
+# `make bench ONLY=growth` takes much longer, needs 11 GB of memory, and rewrites tests/benchmarks/growth.md and .svg.
+bench: $(TOOLS) ## Run the benchmarks, or one: make bench ONLY=dispatch SIZE=1000 ROUNDS=5
+	@$(BIN)/python -m tests.benchmarks $(foreach option,ONLY ROUNDS SIZE,$(call passed_on,$(option))) </dev/null
 
 clean: ## Remove .venv and all caches; the data in .duly stays
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(DEMO): pyproject.toml
@@ -77,6 +80,9 @@ $(DEV)-with-%: pyproject.toml
 	@touch $(DEMO) $(DEV)
 
 , := ,
+
+# `--rounds 5` for ROUNDS=5; nothing when it is empty.
+passed_on = $(if $(strip $($(1))),--$(shell echo $(1) | tr A-Z a-z) $(strip $($(1))))
 
 # Install the distribution, editable, with the extras it names, and leave the stamp only when all went well.
 # PIP_USER is what some machines set for everybody, and is an error inside a virtual environment.

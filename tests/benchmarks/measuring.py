@@ -117,13 +117,14 @@ class Comparison:
 
     def _figures(self) -> Table:
         made = Table(title=self.title, title_justify="left", title_style="bold")
-        made.add_column("contestant")
-        for heading in (f"median {self.unit}", "spread", *(f"x {name}" for name in self.references)):
-            made.add_column(heading, justify="right")
+        made.add_column("contestant", no_wrap=True)
+        ratios = [f"x {name}".replace(", ", ",\n") for name in self.references]
+        for heading in (f"median\n{self.unit}", "spread", *ratios):
+            made.add_column(heading, justify="right", no_wrap=True)
         for name, figures in self.contestants.items():
             spread = f"{in_short(figures.low)}-{in_short(figures.high)}"
-            ratios = [in_short(self.ratio(name, reference)) for reference in self.references]
-            made.add_row(name, in_short(figures.median), spread, *ratios)
+            to_each = (in_short(self.ratio(name, reference)) for reference in self.references)
+            made.add_row(name, in_short(figures.median), spread, *to_each)
         return made
 
     def to_dict(self) -> dict[str, Any]:

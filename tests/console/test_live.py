@@ -6,9 +6,12 @@ import asyncio
 
 import fakeredis
 import pytest
+from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
+from duly.scheduler.control.app import create_app
 from duly.scheduler.control.console import live
-from duly.scheduler.control.console.live import Shown, Watch, mark_of
+from duly.scheduler.control.console.live import Shown, Streamed, Watch, mark_of
 from tests.console.conftest import Console
 from tests.store.conftest import Bench
 
@@ -60,17 +63,41 @@ def test_what_a_page_shows_changes_its_mark(bench: Bench) -> None:
 
 
 def test_only_so_many_pages_are_live_at_once_and_one_that_goes_makes_room(bench: Bench) -> None:
-    async def fill() -> list[bool]:
-        watch = Watch(bench.store)
-        streams = [watch.stream(Shown()) for _ in range(live.MOST_STREAMS)]
-        seen = [watch.full]
-        for each in streams:
-            await anext(each)
-        seen.append(watch.full)
-        await streams[0].aclose()  # type: ignore[attr-defined]
-        return [*seen, watch.full]
+    watch = Watch(bench.store)
+    assert all(watch.enter() for _ in range(live.MOST_STREAMS))
+    assert not watch.enter()
+    watch.leave()
+    assert watch.enter()
 
-    assert asyncio.run(fill()) == [False, True, False]
+
+def test_pages_that_come_all_at_once_get_no_more_places(bench: Bench) -> None:
+    app = create_app(bench.store)
+    statuses = list[int]()
+
+    async def ask(hold: asyncio.Event) -> None:
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        async def receive() -> Message:
+            await hold.wait()
+            return {"type": "http.disconnect"}
+
+        headers = [(b"host", b"127.0.0.1")]
+        scope = {"type": "http", "method": "GET", "path": "/live", "query_string": b"", "headers": headers}
+        await app({**scope, "scheme": "http", "server": ("127.0.0.1", 80), "root_path": ""}, receive, told)
+
+    async def burst() -> None:
+        hold = asyncio.Event()
+        asked = [asyncio.create_task(ask(hold)) for _ in range(live.MOST_STREAMS * 2)]
+        async with asyncio.timeout(20):
+            while len(statuses) < len(asked):
+                await asyncio.sleep(0)
+        hold.set()
+        await asyncio.gather(*asked)
+
+    asyncio.run(burst())
+    assert sorted(statuses) == [200] * live.MOST_STREAMS + [503] * live.MOST_STREAMS
 
 
 def test_a_page_that_finds_no_place_is_told_to_look_by_itself(
@@ -107,3 +134,27 @@ def test_a_list_is_told_of_a_change_to_a_schedule_that_it_shows(bench: Bench) ->
     bench.store.schedules.pause("a", "n")
     assert mark_of(bench.store, first) != before[0]
     assert mark_of(bench.store, rest) == before[1]
+
+
+def test_a_page_that_goes_before_its_first_event_gives_its_place_back(bench: Bench) -> None:
+    watch = Watch(bench.store)
+
+    async def gone() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def nowhere(_: Message) -> None:
+        raise OSError("the page is gone")
+
+    async def ask() -> None:
+        assert watch.enter()
+        with pytest.raises((OSError, ClientDisconnect)):
+            await Streamed(watch, Shown())({"type": "http", "asgi": {"spec_version": "2.4"}}, gone, nowhere)
+
+    asyncio.run(ask())
+    assert [watch.enter() for _ in range(live.MOST_STREAMS + 1)] == [True] * live.MOST_STREAMS + [False]
+
+
+def test_the_headers_of_a_stream_can_be_asked_for_by_themselves(console: Console) -> None:
+    reply = console.client.head("/live")
+    assert (reply.status_code, reply.content) == (200, b"")
+    assert reply.headers["content-type"].startswith("text/event-stream")

@@ -49,6 +49,21 @@ def test_hostile_text_in_every_field_is_shown_as_text(console: Console, bench: B
     assert SCRIPT in console.get("/schedules/docs").text
 
 
+@pytest.mark.parametrize("text", ["x", "<script>", "\u202e\r\n"], ids=repr)
+def test_a_mebibyte_of_anything_in_the_store_makes_no_page_of_that_size(
+    console: Console, bench: Bench, text: str
+) -> None:
+    large = text * (1024 * 1024 // len(text))
+    bench.add()
+    occurrence = bench.due()
+    bench.store.attempts.complete(bench.running(occurrence), large)
+    bench.store.fleet.beat("vm.1", {"role": large, "state": large, "queues": [large], "occurrence": large})
+    for path in ("/", "/schedules/docs", f"/schedules/docs/ticks/{occurrence.tick_ms}"):
+        page = console.get(path)
+        check(page)
+        assert len(page.html) < 200_000, path
+
+
 def test_characters_that_mislead_the_eye_are_spelled_out(console: Console, bench: Bench) -> None:
     bench.add()
     occurrence = bench.due()
@@ -203,3 +218,12 @@ def test_programs_that_ask_for_nothing_get_no_page(console: Console) -> None:
     reply = console.client.get("/api/v1/nothing")
     assert reply.status_code == 404
     assert reply.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(("origin", "secure"), [("https://127.0.0.1:8787", True), ("http://127.0.0.1:8787", False)])
+def test_a_session_that_was_begun_by_https_is_sent_by_https_only(bench: Bench, origin: str, secure: bool) -> None:
+    console = console_on(bench.store, ACCESS)
+    reply = console.client.post(
+        "/login", data={"token": "write-token"}, headers={"Origin": origin}, follow_redirects=False
+    )
+    assert ("Secure" in reply.headers["set-cookie"].split("; ")) is secure

@@ -95,6 +95,11 @@ def test_an_extra_run_leaves_the_next_run_alone_and_the_same_key_is_the_same_run
     assert api.get(response.headers["location"])["kind"] == "manual"
 
 
+def test_extra_runs_of_one_instant_are_all_made(api: Api) -> None:
+    api.add()
+    assert len({body(run(api, f"k{number}"), 202)["job_id"] for number in range(60)}) == 60
+
+
 def test_the_same_key_with_another_body_is_refused(api: Api) -> None:
     api.add()
     made = body(run(api, json={"why": "a", "for": {"x": 1, "y": 2}}), 202)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from duly.scheduler.control.guard import MAX_BODY
+from duly.scheduler.control.problems import MOST_FAULTS
 from tests.control.conftest import DOCS, ROOT, Api, faults, problem
 from tests.store.conftest import Bench
 
@@ -131,3 +132,15 @@ def test_hostile_ids_in_an_address_are_refused(api: Api, path: str) -> None:
 @pytest.mark.parametrize("tick", ["-1", "9" * 30, "x", "1.5", "253402300800000"])
 def test_a_tick_that_is_no_instant_is_named(api: Api, tick: str) -> None:
     assert faults(problem(api("GET", f"periodic/docs/occurrences/{tick}"), 422, "invalid_field")) == ["tick_ms"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "periodic"), ("PUT", "periodic/docs"), ("PATCH", "periodic/docs"),
+                         ("POST", "periodic/docs/pause"), ("POST", "preview")]
+)  # fmt: skip
+def test_however_much_is_wrong_the_reply_is_short(api: Api, method: str, path: str) -> None:
+    api.add()
+    content = json.dumps({f"field{number}": number for number in range(20_000)}).encode()
+    response = api(method, path, content=content, headers=JSON_TYPE)
+    assert 10 < len(faults(problem(response, 422, "invalid_field"))) <= MOST_FAULTS
+    assert len(response.content) < 10_000

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import httpx2
 import pytest
+from anyio import to_thread
 
 from duly.common.clock import SystemClock
 from duly.common.settings import Settings
 from duly.common.store import Store
 from tests import servers
-from tests.control.conftest import DOCS, Api, make, problem
+from tests.control.conftest import DOCS, ORIGIN, Api, make, problem
+from tests.store.conftest import Bench
 
 pytestmark = pytest.mark.server
 
@@ -47,3 +51,17 @@ def _away(api: Api) -> None:
         assert "127.0.0.1" not in found["detail"]
         assert response.headers["retry-after"] == "1"
     assert api("POST", "preview", json={"spec": "0 9 * * *"}).status_code == 200
+
+
+def test_those_who_wait_for_the_store_do_not_keep_its_state_from_being_asked(bench: Bench) -> None:
+    app = make(bench.store)
+
+    async def ask() -> int:
+        limiter = to_thread.current_default_thread_limiter()
+        for each in range(int(limiter.total_tokens)):
+            limiter.acquire_on_behalf_of_nowait(each)
+        transport = httpx2.ASGITransport(app)
+        async with asyncio.timeout(10), httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+            return (await client.get("/healthz")).status_code
+
+    assert asyncio.run(ask()) == 200

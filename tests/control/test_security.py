@@ -13,7 +13,7 @@ from starlette.responses import Response
 from duly.common.errors import InvalidField
 from duly.scheduler.control.app import ROUTES, create_app
 from duly.scheduler.control.security import Access, Actor, OpenToAll, is_loopback
-from tests.control.conftest import DOCS, Api, make, problem
+from tests.control.conftest import DOCS, ORIGIN, Api, make, problem
 from tests.store.conftest import Bench
 
 TOKEN, READER = "correct-horse", "look-only"
@@ -234,3 +234,38 @@ def test_pages_beside_the_api_ask_for_themselves_who_it_is_and_the_api_asks_as_b
     assert api("POST", "/form", content=b"a=1", headers=form).text == "a=1"
     problem(api("POST", "/form", content=b"a=1", headers={**form, "Origin": "http://evil.example"}), 403, "cross_site")
     problem(api("POST", "/form", content=b"x" * 2_000_000, headers=form), 413, "too_large")
+
+
+@pytest.mark.parametrize("host", ["x/login?", "x/healthz#", "x/api/v1/preview?", "x@y", "[", "a b"])
+def test_no_host_makes_a_path_look_like_another(app: FastAPI, host: str) -> None:
+    headers = {"Host": host}
+    problem(Api(app, None, PUBLIC)("GET", "periodic", headers=headers), 401, "unauthorized")
+    problem(Api(app, READER, PUBLIC)("POST", "periodic", json=DOCS, headers=headers), 403, "read_only")
+
+
+def test_behind_a_proxy_on_this_machine_a_token_takes_the_place_of_the_host(bench: Bench) -> None:
+    api = Api(make(bench.store, token=TOKEN), TOKEN, PUBLIC)
+    assert api("POST", "periodic", json=DOCS, headers={"Origin": "https://console.example"}).status_code == 201
+    problem(Api(api.app, None, PUBLIC)("GET", "periodic"), 401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "origin", "sec-fetch-site"],
+)
+def test_a_change_that_says_a_header_twice_is_not_guessed_at(api: Api, name: str) -> None:
+    said = {"content-type": "application/json", "origin": ORIGIN, "sec-fetch-site": "same-origin"}.get(name, "*")
+    headers = [(name, said), (name, "other"), ("idempotency-key", "k"), ("content-type", "application/json")]
+    headers = [each for n, each in enumerate(headers) if n < 2 or each[0] != name]
+    api.add()
+    problem(api("POST", "periodic/docs/run", headers=headers, content=b"{}"), 400, "bad_header")
+    assert [each["what"] for each in api.get("periodic/docs/changes")["changes"]] == ["created"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/api/v1/periodic/docs", "/metrics", "/openapi.json", "/api/v1/nowhere"])
+def test_head_is_answered_like_get_without_the_body(api: Api, path: str) -> None:
+    api.add()
+    asked, told = (api.client.request(method, path) for method in ("GET", "HEAD"))
+    assert (told.status_code, told.content) == (asked.status_code, b"")
+    for name in ("content-type", "content-length", "etag", "cache-control", "content-security-policy"):
+        assert told.headers.get(name) == asked.headers.get(name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -20,9 +21,10 @@ from duly.common.settings import Settings
 from duly.common.store import Store
 from duly.scheduler.control import document
 from duly.scheduler.control.guard import API, Guard
-from duly.scheduler.control.problems import JSON, Fault, Problem, of_error
+from duly.scheduler.control.problems import JSON, Fault, Problem, of_error, said
 from duly.scheduler.control.security import Access
 
+HEALTH_AT_ONCE = 4
 ACTOR = "api"
 """What the record of a change says of who made it."""
 ROUTES = ("schedules", "actions", "previews", "trails", "holds", "jobs", "fleet", "health", "metrics")
@@ -37,6 +39,8 @@ class Control:
     store: Store
     access: Access
     has_pages: bool = False
+    health_lane: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HEALTH_AT_ONCE))
+    """Threads of the question whether the store answers: it must not queue behind those who wait for the store."""
 
     @property
     def settings(self) -> Settings:
@@ -86,11 +90,11 @@ def control_of(request: Request) -> Control:
     return control
 
 
-def reading(request: Request) -> Store:
+async def reading(request: Request) -> Store:
     return control_of(request).store
 
 
-def changing(request: Request) -> Store:
+async def changing(request: Request) -> Store:
     return control_of(request).changing
 
 
@@ -118,8 +122,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
         name = str(header["loc"][-1])
         code = "idempotency_key_required" if header["type"] == "missing" else "bad_header"
         return Problem(HTTPStatus.BAD_REQUEST, code, f"the header {name} {_message(header)}").response()
-    detail = "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:10])
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_field", detail, faults).response()
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_field", said(faults), faults).response()
 
 
 def _fault(error: dict[str, Any]) -> Fault:
@@ -153,4 +156,5 @@ def _methods(request: Request) -> list[str]:
     """What can be done at the address of a request; a route by itself knows its own method only."""
     paths = request.app.openapi()["paths"].items()
     found = [operations for path, operations in paths if compile_path(path)[0].match(request.url.path)]
-    return sorted({method.upper() for operations in found for method in operations} or {"GET"})
+    methods = {method.upper() for operations in found for method in operations} or {"GET"}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))

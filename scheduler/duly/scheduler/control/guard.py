@@ -27,6 +27,8 @@ API = "/api/v1"
 MAX_BODY = 1024 * 1024
 BODY_S = 30.0
 """How long a body may take to arrive."""
+_ONCE = ("authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "origin", "sec-fetch-site")
+"""Headers that a change must not say twice: whoever reads the other one would take it for another request."""
 _JSON_TYPES = {"application/json", "application/merge-patch+json"}
 _READS = {f"{API}/preview"}
 """Asked with POST, and nothing but an answer comes of it."""
@@ -56,7 +58,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        reply = _Reply(send, is_machine(scope["path"]))
+        reply = _Reply(send, is_machine(scope["path"]), without_body=scope["method"] == "HEAD")
+        if scope["method"] == "HEAD":  # what answers GET answers it, without the body
+            scope = {**scope, "method": "GET"}
         try:
             await self._answer(scope, receive, reply)
         except Exception as error:
@@ -85,9 +89,14 @@ class Guard:
 
     def _refusal(self, request: Request, actor: Actor | None) -> Problem | None:
         """Why the request may not be made, whatever it asks."""
-        path, changes = request.url.path, is_change(request.method)
-        if self._control.access.on_loopback and not names_loopback(request.headers):
+        # The path as it is routed: one that is put together with the Host header could be made to look like another.
+        path, access, changes = request.scope["path"], self._control.access, is_change(request.method)
+        # Where a token is needed a page that rebinds its name gets nowhere, and a proxy may say the name it goes by.
+        if access.on_loopback and not access.token_required and not names_loopback(request.headers):
             return Problem(HTTPStatus.FORBIDDEN, "foreign_host", "the Host header must name this machine's loopback")
+        twice = next((name for name in _ONCE if changes and len(request.headers.getlist(name)) > 1), None)
+        if twice is not None:
+            return Problem(HTTPStatus.BAD_REQUEST, "bad_header", f"the header {twice} may come once")
         if changes and crosses_sites(request.headers):
             return Problem(HTTPStatus.FORBIDDEN, "cross_site", "a page of another site may change nothing here")
         if path == "/healthz" or (self._control.has_pages and not is_machine(path)):
@@ -96,7 +105,9 @@ class Guard:
             return Problem(
                 HTTPStatus.UNAUTHORIZED,
                 "unauthorized",
-                "a token is needed: 'Authorization: Bearer <token>'",
+                "this token is not accepted"
+                if "authorization" in request.headers
+                else "a token is needed: 'Authorization: Bearer <token>'",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if changes and not actor.may_change and path not in _READS:
@@ -110,10 +121,12 @@ class Guard:
 class _Reply:
     """The way back, with the headers that every reply carries; a page may bring its own policy."""
 
-    def __init__(self, send: Send, for_machine: bool) -> None:
+    def __init__(self, send: Send, for_machine: bool, *, without_body: bool = False) -> None:
         self._send = send
+        self._without_body = without_body
         self._headers = {**_HEADERS, **(_OF_MACHINES if for_machine else {})}
         self.started = False
+        self._ended = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -121,6 +134,11 @@ class _Reply:
             headers = MutableHeaders(scope=message)
             for name, value in self._headers.items():
                 headers.setdefault(name, value)
+        elif self._without_body:
+            if self._ended:
+                return
+            self._ended = True
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)
 
 
@@ -148,7 +166,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes | Problem:
 
 def _malformed(request: Request, body: bytes) -> Problem | None:
     """Why the body of a request to the API is not taken; what a lenient reader would guess at is refused."""
-    if not body or not is_machine(request.url.path):
+    if not body or not is_machine(request.scope["path"]):
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in _JSON_TYPES:

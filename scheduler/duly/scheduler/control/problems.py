@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
+MOST_FAULTS = 50
+"""How many fields a problem names: whoever sends more wrong ones gets no reply that is larger than what was sent."""
+_FAULTS_SAID = 10
 
 _BY_CODE = {
     "held": HTTPStatus.LOCKED,
@@ -81,7 +84,7 @@ class Problem:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        said: dict[str, Any] = {
+        body: dict[str, Any] = {
             "type": "about:blank",
             "title": self.status.phrase,
             "status": int(self.status),
@@ -89,12 +92,17 @@ class Problem:
             "code": self.code,
         }
         if self.errors:
-            said["errors"] = [fault.to_dict() for fault in self.errors]
-        return said
+            body["errors"] = [fault.to_dict() for fault in self.errors[:MOST_FAULTS]]
+        return body
 
     def response(self) -> Response:
         body = json.dumps(self.to_dict()).encode("ascii")
         return Response(body, int(self.status), dict(self.headers), MEDIA_TYPE)
+
+
+def said(faults: Sequence[Fault]) -> str:
+    """The first of the faults, in one line."""
+    return "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:_FAULTS_SAID])
 
 
 class Stopped(DulyError):
@@ -112,7 +120,7 @@ class InvalidFields(DulyError):
     code = "invalid_field"
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("; ".join(f"{fault.field}: {fault.message}" for fault in faults))
+        super().__init__(said(faults))
         self.faults = tuple(faults)
 
 

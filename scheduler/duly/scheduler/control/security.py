@@ -129,7 +129,7 @@ class Access:
         return hmac.new(self._secret, text.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
 
     def begin(self, response: Response, session: str, *, secure: bool) -> None:
-        """Give the browser its session. ``secure``: whether it came by HTTPS."""
+        """Give the browser its session. ``secure``: whether it came by HTTPS, to us or to a proxy before us."""
         response.set_cookie(
             COOKIE, session, max_age=SESSION_MS // 1000, httponly=True, samesite="strict", secure=secure
         )

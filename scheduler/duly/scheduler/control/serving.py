@@ -14,6 +14,7 @@ from duly.common.errors import DulyError
 from duly.common.settings import Settings
 from duly.common.store import Store
 from duly.scheduler.control.app import create_app
+from duly.scheduler.control.patience import Impatient
 from duly.scheduler.control.security import Access
 
 STORE_TIMEOUT_S = 2.0
@@ -47,10 +48,11 @@ def run(
     config = uvicorn.Config(
         create_app(store, access=access),
         loop="asyncio",
-        http="h11",
+        http=Impatient,
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="error",  # what strangers send that is no request is no news
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -14,6 +14,7 @@ from threading import Lock
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreUnavailable
@@ -54,12 +55,26 @@ def register(router: APIRouter, site: Site) -> None:
             shown = Shown(check_schedule_id(schedule) if schedule else "", _after(listed))
         else:
             shown = Shown(found=wanted, found_after=cursors.FOUND.decode(cursor) or "")
-        if watch.full:
+        if not watch.enter():
             raise HTTPException(503, "Too many pages are live; this one reads itself again now and then.")
-        stream = watch.stream(shown)
-        return StreamingResponse(stream, media_type="text/event-stream", headers={**HEADERS, "X-Accel-Buffering": "no"})
+        return Streamed(watch, shown)
 
     router.get("/live")(live)
+
+
+class Streamed(StreamingResponse):
+    """A stream whose seat was taken, and is given back however it ends, also before its first event."""
+
+    def __init__(self, watch: Watch, shown: Shown) -> None:
+        headers = {**HEADERS, "X-Accel-Buffering": "no"}
+        super().__init__(watch.stream(shown), media_type="text/event-stream", headers=headers)
+        self._watch = watch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._watch.leave()
 
 
 def _after(listed: str | None) -> str | None:
@@ -91,16 +106,16 @@ class Watch:
         self._open = 0
         self._seen: dict[Shown, tuple[float, str]] = {}
 
-    @property
-    def full(self) -> bool:
-        """Whether no more streams should be begun."""
-        return self._open >= MOST_STREAMS
-
-    def _enter(self) -> None:
+    def enter(self) -> bool:
+        """Take a seat for a stream, if one is free; `leave` gives it back."""
         with self._lock:
+            if self._open >= MOST_STREAMS:
+                return False
             self._open += 1
+            return True
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Give the seat back."""
         with self._lock:
             self._open -= 1
             if not self._open:
@@ -108,21 +123,17 @@ class Watch:
 
     async def stream(self, shown: Shown) -> AsyncIterator[str]:
         """Events until the page is gone or the stream is old."""
-        self._enter()
-        try:
-            yield f"retry: {_RETRY_MS}\nevent: live\ndata: \n\n"
-            until_ms = self._clock.monotonic_ms() + LONGEST_S * 1000
-            before: str | None = None
-            while self._clock.monotonic_ms() < until_ms:
-                now = await to_thread.run_sync(self._mark, shown, limiter=self._limiter)
-                if before is not None and now != before:
-                    yield "event: away\ndata: \n\n" if now == AWAY else "event: changed\ndata: \n\n"
-                else:
-                    yield ": \n\n"
-                before = now
-                await asyncio.sleep(self._look_every_s)
-        finally:
-            self._leave()
+        yield f"retry: {_RETRY_MS}\nevent: live\ndata: \n\n"
+        until_ms = self._clock.monotonic_ms() + LONGEST_S * 1000
+        before: str | None = None
+        while self._clock.monotonic_ms() < until_ms:
+            now = await to_thread.run_sync(self._mark, shown, limiter=self._limiter)
+            if before is not None and now != before:
+                yield "event: away\ndata: \n\n" if now == AWAY else "event: changed\ndata: \n\n"
+            else:
+                yield ": \n\n"
+            before = now
+            await asyncio.sleep(self._look_every_s)
 
     def _mark(self, shown: Shown) -> str:
         """What stands for all that the page shows; another text means that something changed."""

@@ -24,7 +24,8 @@ def register(router: APIRouter, site: Site) -> None:
             wrong = Failure(401, "This is not the console's token.", "unauthorized", "token")
             return site.page(request, "login.html", status=401, next=onward, failure=wrong)
         response = see(onward)
-        access.begin(response, session, secure=request.url.scheme == "https")
+        # Behind a proxy that ends TLS only the browser knows: it says where its form came from.
+        access.begin(response, session, secure=request.headers.get("origin", "").startswith("https://"))
         return response
 
     def sign_out() -> Response:
