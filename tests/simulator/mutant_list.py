@@ -12,7 +12,7 @@ RARE = {
     "fail: whose lease it is": "seldom: a failure must be reported late, while the next owner is at work",
     "attend: a lease that still holds": "seldom: the look must come just before a lease is renewed",
     "dispatch: the revision": "seldom: an edit must come between a survey and its dispatch, and change what is due",
-    "complete: a late result makes nothing unknown": "seldom: it must come late and find the occurrence between attempts",
+    "complete: a late result makes nothing unknown": "seldom: it must come between two attempts of its occurrence",
     "resolve: a hold that is over": "seldom: the version that was looked at is a second net",
     "resolve: only the last one counts": "seldom: one hold must be resolved twice, and the first answer be said again",
 }
