@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from duly.common.explain.text import duration
+from duly.common.store.fleet import BEAT_MS
 
-BEAT_MS = 15_000
-"""How long a process that is well is silent at most: schedulers and idle workers beat that often, busy ones oftener."""
 UNSEEN_AFTER_MS = 2 * BEAT_MS + 2_000
 """Two beats missed, and the time that a beat takes on its way."""
 UNSEEN = "unseen"
