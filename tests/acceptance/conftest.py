@@ -30,7 +30,7 @@ class Cli:
     store: Store | None = None
 
     def __call__(self, *args: str, stdin: str | bytes | None = None, **env: str) -> Result:
-        app = App() if self.store is None else App(connect=lambda _: self.store)
+        app = App() if self.store is None else App(connect=lambda *_, **__: self.store)
         return CliRunner().invoke(
             root, list(args), input=stdin, env={"COLUMNS": "80", **env}, obj=app, prog_name="duly"
         )

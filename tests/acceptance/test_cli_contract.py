@@ -70,7 +70,7 @@ def test_one_file_prints_the_verdict_and_nothing_else(offline: Cli, files: Files
         "holds": ["HOLD_PRIOR_OUTCOME_UNKNOWN", "HOLD_RETRY_BUDGET_EXHAUSTED", "HOLD_BACKOFF_STATE_MISSING"],
         "blocking_fields": ["prior_outcome", "attempt", "retry_budget", "backoff_state"],
         "explanation": "docs@2026-03-03T02:00:00Z is held for ann: its prior outcome is UNKNOWN, so an earlier run may "
-        "have taken effect; also: retry budget, no backoff state.",
+        "have taken effect. Beside that: no attempt is shown to be left in its budget, and no backoff state is known.",
         "review_owner": "ann",
     }
 

@@ -180,7 +180,7 @@ def test_a_hold_says_what_ended_its_attempt(cli: Cli, bench: Bench) -> None:
     assert cli.json("holds")["holds"][0]["cause"] == "timeout"
     assert "its time-out ended the work" in cli.text("holds")
     assert "its time-out ended the work" in cli.text("occurrence", str(occurrence))
-    assert "also:" not in cli.text("holds")
+    assert "Beside that:" not in cli.text("holds")
 
 
 def test_what_is_over_is_told_as_what_was_decided_last(cli: Cli, bench: Bench) -> None:

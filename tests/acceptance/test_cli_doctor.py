@@ -41,7 +41,7 @@ def test_a_safe_store_passes_every_check(valkey: Backend, configure: Callable[..
     assert {check["status"] for check in shown["checks"]} == {"ok"}
     assert {check["name"] for check in shown["checks"]} == {
         "reachable", "latency", "clock", "version", "role", "cluster", "eviction", "persistence", "fsync", "replicas",
-        "scripts",
+        "scripts", "queues",
     }  # fmt: skip
 
 

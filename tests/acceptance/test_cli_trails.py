@@ -151,7 +151,7 @@ def test_events_are_one_line_each_with_the_count_and_the_range_of_what_was_dropp
         "TICK OUTCOME REASON COUNT RECORDED",
         "2026-01-01 UTC",
         "01:01:00 enqueued 01:01:00",
-        "00:02:00..01:00:00 skipped missed-run policy or pause 59 ticks 01:01:00",
+        "00:02:00..01:00:00 skipped missed-run policy 59 ticks 01:01:00",
         "00:01:00 enqueued 00:01:00",
     ]
     assert squeezed(cli.text("events", "docs").splitlines()[2]) == "01:01:00 skipped a hold is open 01:01:00"

@@ -32,9 +32,12 @@ LIVED_S = 3_661
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A Chromium without a window: the machine's own."""
+    """A Chromium without a window: the machine's own.
+
+    For one module only: while it is there, its event loop runs in this thread, and other tests need one of their own.
+    """
     try:
         from playwright import sync_api
     except ImportError:

@@ -88,7 +88,8 @@ def test_an_extra_run_leaves_the_next_run_alone_and_the_same_key_is_the_same_run
     before = api.add()
     response = run(api)
     made = body(response, 202)
-    assert made == {"job_id": f"duly-docs-{START_MS - 1}-1", "replayed": False}
+    where = {"schedule_id": "docs", "tick_ms": START_MS - 1}
+    assert made == {**where, "job_id": f"duly-docs-{START_MS - 1}-1", "replayed": False}
     assert body(run(api), 202) == {**made, "replayed": True}
     assert body(run(api, "other"), 202)["job_id"] != made["job_id"]
     assert api.get("periodic/docs")["next_run_ms"] == before["next_run_ms"]

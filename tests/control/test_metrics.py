@@ -96,6 +96,11 @@ def test_a_sweep_tells_how_long_it_took_once_the_duty_holder_says_so(api: Api, b
     assert samples(api)["duly_sweep_duration_seconds"] == 0.0125
 
 
+def test_a_count_that_is_none_is_no_crash(api: Api, bench: Bench) -> None:
+    bench.backend.client.hset(bench.store.keys.totals, "tick:enqueued:accepted", "many")
+    assert api("GET", "/metrics").status_code == 503
+
+
 def test_alerts_and_dashboard_ask_for_metrics_that_there_are(api: Api, bench: Bench, lived_in: Occurrence) -> None:
     bench.store.fleet.beat("tester.s", {"role": "scheduler", "state": "holding", "sweep_ms": 1})
     known = {name.partition(" ")[0] for name in samples(api)}

@@ -141,7 +141,26 @@ def test_the_explanation_tells_who_when_and_how_many() -> None:
         "docs@2026-03-03T02:00:00Z is held for ann: two unexpired leases claim it, worker-a until "
         "2026-03-03T02:00:40Z and worker-b until 2026-03-03T02:00:41Z."
     )
-    assert "attempt 4 is beyond its budget of 3; also: no backoff state." in judge(CALENDAR, attempt=4).explanation
+
+
+def test_an_exhausted_budget_tells_the_attempts_that_were_made_and_none_that_was_not() -> None:
+    def said(attempt: int, budget: int) -> str:
+        backoff = {"delay_ms": 0, "not_before": "2026-03-03T02:00:00Z"}
+        why = judge(CALENDAR, attempt=attempt, retry_budget=budget, backoff_state=backoff).explanation
+        return why.partition(" is held for ann: ")[2]
+
+    assert said(2, 1) == "its only attempt was made and did not succeed; another would be beyond its budget."
+    assert said(3, 2) == "both of its 2 attempts were made and none succeeded; another would be beyond its budget."
+    assert said(4, 3) == "all of its 3 attempts were made and none succeeded; another would be beyond its budget."
+    assert said(6, 3) == "5 attempts were made, its budget is 3, and none succeeded."
+
+
+def test_what_holds_beside_the_decision_is_told_in_words() -> None:
+    assert judge(CALENDAR, attempt=4).explanation.endswith(
+        "; another would be beyond its budget. Beside that: no backoff state is known."
+    )
+    prior = judge(CALENDAR, prior_outcome="UNKNOWN", attempt=4, backoff_state=None).explanation
+    assert prior.endswith(" Beside that: no attempt is shown to be left in its budget, and no backoff state is known.")
 
 
 def test_the_explanation_stays_short_whatever_the_texts() -> None:
@@ -151,7 +170,10 @@ def test_the_explanation_stays_short_whatever_the_texts() -> None:
     ]
     verdict = judge(CALENDAR, review_owner="o" * 1_000, lease_claims=owners, run_state="HELD", attempt=99)
     assert len(verdict.explanation) <= 300
-    assert verdict.explanation.endswith("; also: prior outcome, retry budget, no backoff state.")
+    assert verdict.explanation.endswith(
+        "... Beside that: what earlier attempts left behind is not certain, no attempt is shown to be left in its "
+        "budget, and no backoff state is known."
+    )
 
 
 def test_the_run_states_are_those_of_the_store() -> None:

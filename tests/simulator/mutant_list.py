@@ -9,6 +9,12 @@ from tests.simulator.run import run
 
 RARE = {
     "commit_by_probe: whose lease it is": "seldom in some hundred seeds: a lease must be lost inside a probe",
+    "fail: whose lease it is": "seldom: a failure must be reported late, while the next owner is at work",
+    "attend: a lease that still holds": "seldom: the look must come just before a lease is renewed",
+    "dispatch: the revision": "seldom: an edit must come between a survey and its dispatch, and change what is due",
+    "complete: a late result makes nothing unknown": "seldom: it must come between two attempts of its occurrence",
+    "resolve: a hold that is over": "seldom: the version that was looked at is a second net",
+    "resolve: only the last one counts": "seldom: one hold must be resolved twice, and the first answer be said again",
 }
 """Mutants that can be caught, and are not within the time that a test has; `seek` may find a seed. And why."""
 

@@ -541,3 +541,19 @@ def test_an_error_of_the_server_as_a_whole_is_one_clear_error(fake_bench: Bench,
     with pytest.raises(StoreUnavailable) as error:
         fake_bench.store.sweeping._attended(watched, redis.exceptions.ResponseError(text))
     assert text not in str(error.value)
+
+
+def test_a_batch_that_the_store_cannot_handle_keeps_no_later_batch_from_its_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.doctored = True
+    monkeypatch.setattr(sweep, "TICKS_PER_CALL", 1)
+    for name in ("first", "second", "third"):
+        bench.add(schedule_id=name, spec="@every:500")
+    bench.backend.client.set(bench.store.keys.pending("first"), "no set")
+    bench.pass_time(500)
+    bench.take_duty()
+    done = bench.sweeper.sweep_once(bench.token)
+    assert done is not None
+    assert done.ticks == 2
+    assert [bench.events(name)[0][1:] for name in ("second", "third")] == [("enqueued", "accepted")] * 2

@@ -7,7 +7,8 @@ import logging
 import pytest
 
 from duly.common.errors import StoreUnavailable
-from duly.scheduler.service import BEAT_MS, Candidate
+from duly.common.store.fleet import BEAT_MS
+from duly.scheduler.service import Candidate
 from duly.scheduler.sweep import Sweep, Sweeper
 from tests.conftest import Backend
 from tests.store.conftest import Bench, definition

@@ -9,8 +9,9 @@ from importlib.resources import files
 import pytest
 
 from duly.common.errors import StoreProtocolError
+from duly.common.settings import Settings
 from duly.common.store.attempts import Carried, Claim, Ending
-from duly.common.store.scripts import script_names, source
+from duly.common.store.scripts import Scripts, script_names, source
 from duly.common.store.turns import Met
 from tests.conftest import Backend
 
@@ -59,9 +60,6 @@ def test_python_knows_exactly_the_words_that_scripts_answer(enum: type[StrEnum],
 
 
 def test_an_unknown_word_raises_instead_of_being_guessed(fake: Backend) -> None:
-    from duly.common.settings import Settings
-    from duly.common.store.scripts import Scripts
-
     scripts = Scripts(fake.client, Settings(), shebang=False)
     for odd in (["granted"], [], None, "acquired", [7]):
         with pytest.raises(StoreProtocolError):
@@ -69,11 +67,24 @@ def test_an_unknown_word_raises_instead_of_being_guessed(fake: Backend) -> None:
 
 
 def test_a_call_with_arguments_missing_or_to_spare_is_refused(fake: Backend) -> None:
-    from duly.common.settings import Settings
-    from duly.common.store.scripts import Scripts
-
     scripts = Scripts(fake.client, Settings(), shebang=False)
     with pytest.raises(TypeError):
         scripts.call("release_duty")
     with pytest.raises(TypeError):
         scripts.call("release_duty", token="a", owner="b")
+
+
+def test_a_reply_that_nobody_asked_for_answers_no_later_call(valkey: Backend) -> None:
+    scripts = Scripts(valkey.client, Settings(), shebang=True)
+    with scripts.started("claim_duty", token="first", holder="a", ttl_ms=5_000):
+        pass
+    assert scripts.call("release_duty", token="nobody")[0] == "not_held"
+    with scripts.started("claim_duty", token="first", holder="a", ttl_ms=5_000) as reply:
+        assert reply()[0] == "holding"
+
+
+def test_a_started_call_survives_that_the_server_forgot_the_script(valkey: Backend) -> None:
+    scripts = Scripts(valkey.client, Settings(), shebang=True)
+    valkey.client.script_flush()
+    with scripts.started("claim_duty", token="first", holder="a", ttl_ms=5_000) as reply:
+        assert reply()[0] == "holding"

@@ -12,13 +12,13 @@ from duly.common.errors import StoreUnavailable
 from duly.common.identity import new_token
 from duly.common.store import Store
 from duly.common.store.connection import Client, connect
+from duly.common.store.fleet import BEAT_MS
 from duly.scheduler.sweep import Sweep, Sweeper
 
 log = logging.getLogger(__name__)
 
 UNAVAILABLE_WAIT_MS = 500.0
 LONGEST_WAIT_MS = 3_000.0
-BEAT_MS = 15_000.0
 
 
 class Candidate:

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from duly.common.store import Store
 
 
-def _connect(settings: Settings) -> Store:
+HURRY_S = 0.5
+
+
+def _connect(settings: Settings, **options: Any) -> Store:
     from duly.common.store import Store
 
-    return Store.connect(settings)
+    return Store.connect(settings, **options)
 
 
 def _actor() -> str:
@@ -53,11 +56,15 @@ def _address(url: str) -> str:
 
 @dataclass
 class App:
-    """One invocation. ``connect`` opens its store, at the first use of `store`."""
+    """One invocation. ``connect`` opens its store, at the first use of `store`.
 
-    connect: Callable[[Settings], Store] = _connect
+    ``hurried``: somebody waits at a key; a store that does not answer in half a second is given up.
+    """
+
+    connect: Callable[..., Store] = _connect
     json: bool = False
     redis_url: str | None = None
+    hurried: bool = False
 
     @cached_property
     def settings(self) -> Settings:
@@ -67,7 +74,8 @@ class App:
 
     @cached_property
     def store(self) -> Store:
-        return self.connect(self.settings).acting_as(_actor())
+        options = {"socket_timeout_s": HURRY_S} if self.hurried else {}
+        return self.connect(self.settings, **options).acting_as(_actor())
 
     def tried(self) -> str:
         """Where the store was looked for, without credentials; empty while no command has asked for one."""

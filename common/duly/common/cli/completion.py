@@ -9,14 +9,14 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.options import shared
+from duly.common.cli.options import shared_offline
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
 @click.argument("shell", required=False, type=click.Choice(SHELLS), metavar="[bash|zsh|fish]")
-@shared
+@shared_offline
 @pass_app
 def completion(app: App, shell: str | None) -> None:
     """Print the completion script for your shell (default: the one in $SHELL).

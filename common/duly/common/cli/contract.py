@@ -11,10 +11,12 @@ from typing import Any
 
 import click
 from rich.console import RenderableType
+from rich.text import Text
 
 from duly.common.cli import failure, output
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.options import shared
+from duly.common.cli.options import shared_offline
+from duly.common.cli.verdicts import code_cell, decision_cell
 from duly.common.contract import Example, Verdict, decide, examples, read_case, schema
 from duly.common.errors import DulyError, InvalidField, Refused
 from duly.common.strict_json import read_value
@@ -44,7 +46,7 @@ class Decided:
 
 
 @click.group()
-@shared
+@shared_offline
 def contract() -> None:
     """Decide what the record of an occurrence allows, from a file.
 
@@ -54,7 +56,7 @@ def contract() -> None:
 
 @contract.command("decide")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@shared
+@shared_offline
 @pass_app
 def decide_files(app: App, files: Sequence[str]) -> int:
     """What each case file allows: a run, nothing to do, or a HOLD and who must resolve it.
@@ -77,7 +79,7 @@ def decide_files(app: App, files: Sequence[str]) -> int:
 
 
 @contract.command("schema")
-@shared
+@shared_offline
 def show_schema() -> None:
     """Print the JSON Schema of a case file."""
     click.echo(json.dumps(schema(), indent=2))
@@ -85,7 +87,7 @@ def show_schema() -> None:
 
 @contract.command("examples")
 @click.option("--write", "folder", metavar="DIR", type=click.Path(file_okay=False), help="Write the files to DIR.")
-@shared
+@shared_offline
 @pass_app
 def list_examples(app: App, folder: str | None) -> None:
     """Case files to learn from, and what is decided about them.
@@ -145,12 +147,11 @@ def _show(app: App, decided: Sequence[Decided], *, several: bool) -> None:
 
 def _draw(decided: Decided, *, named: bool) -> RenderableType:
     verdict = decided.verdict
-    style = "bold red" if verdict.decision.holds else "green" if verdict.runs else "yellow"
     blocking = [f"{name} = {_value(decided.content, name)}" for name in verdict.blocking_fields]
     return output.facts(
         [
             ("file", output.cell(decided.file, "bold") if named else None),
-            ("decision", output.cell(verdict.decision.value, style)),
+            ("decision", decision_cell(verdict)),
             ("why", verdict.explanation),
             ("holds", output.lines(*[hold.value for hold in verdict.holds]) if verdict.holds else None),
             ("blocking", output.lines(*blocking) if blocking else None),
@@ -189,7 +190,10 @@ def _write(folder: Path, shipped: Sequence[Example]) -> list[str]:
 
 
 def _draw_examples(told: Sequence[tuple[Example, str]]) -> RenderableType:
-    rows = [(output.cell(each.name, "bold"), output.lines(decision, each.title)) for each, decision in told]
+    rows = [
+        (output.cell(each.name, "bold"), Text("\n").join([code_cell(decision), output.cell(each.title)]))
+        for each, decision in told
+    ]
     return output.stack(
         output.table("EXAMPLE", "DECISION, AND WHAT IT TELLS", rows=rows),
         "",

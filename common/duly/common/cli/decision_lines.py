@@ -1,21 +1,13 @@
-"""A decision and the evidence it was made from, as a terminal shows them: what blocks is marked."""
+"""The evidence that a decision was made from, as a terminal shows it: what blocks is marked."""
 
 from __future__ import annotations
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from duly.common.cli import output
-from duly.common.contract import Verdict
 from duly.common.explain.judged import Judged
 
 BLOCKS = "!"
-
-
-def decision_cell(verdict: Verdict) -> Text:
-    """The decision's code in the colour of what it means."""
-    style = "bold red" if verdict.decision.holds else "green" if verdict.runs else "yellow"
-    return output.cell(verdict.decision.value, style)
 
 
 def evidence(judged: Judged) -> RenderableType:

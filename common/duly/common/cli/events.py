@@ -8,13 +8,16 @@ from rich.console import RenderableType
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.cli.trail import event_lines
 from duly.common.explain import trails
+from duly.common.explain.drops import drop_causes
 from duly.common.records.trail import EnqueueEvent
+from duly.common.store import Store
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @paged(30)
 @shared
 @pass_app
@@ -24,10 +27,13 @@ def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
     Times are UTC. What became of the attempts at a tick that was enqueued is in `duly runs`.
     """
     page = trails.events(app.store, schedule_id, limit, cursor)
-    app.show(page.to_dict(), lambda: _draw(schedule_id, page))
+    app.show(page.to_dict(), lambda: _draw(app.store, schedule_id, page))
 
 
-def _draw(schedule_id: str, page: trails.Page[EnqueueEvent]) -> RenderableType:
+def _draw(store: Store, schedule_id: str, page: trails.Page[EnqueueEvent]) -> RenderableType:
     if not page.records:
         return output.cell("no events yet: no tick of this schedule has come due")
-    return output.stack(*event_lines(page.records), output.more(page.next_cursor, "duly", "events", schedule_id))
+    causes = drop_causes(store, schedule_id, page.records)
+    return output.stack(
+        *event_lines(page.records, causes), output.more(page.next_cursor, "duly", "events", schedule_id)
+    )

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
+from duly.common.explain.presence import told_fleet
 from duly.common.explain.text import count, duration
 
 _SHOWN = {"name", "role", "state", "queues", "tasks", "seen_at", "seen_ms_ago"}
@@ -21,7 +22,7 @@ _SHOWN = {"name", "role", "state", "queues", "tasks", "seen_at", "seen_ms_ago"}
 @pass_app
 def fleet(app: App) -> None:
     """Who holds the duty, which processes are there, and how long their queues are."""
-    snapshot = app.store.fleet.snapshot()
+    snapshot = told_fleet(app.store.fleet.snapshot())
     app.show(snapshot, lambda: _draw(snapshot))
 
 

@@ -7,6 +7,7 @@ import click
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import read_occurrence, shared
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.errors import Refused
 from duly.common.explain.resolution import catch_up_latest, explained_refusal
 from duly.common.store.holds import Resolution
@@ -19,7 +20,7 @@ def hold() -> None:
 
 
 @hold.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("tick", metavar="TICK_MS", required=False)
 @click.option(
     "--outcome",
@@ -81,7 +82,7 @@ def resolve(
 
 
 @hold.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("tick", metavar="TICK_MS", required=False)
 @click.option("--by", required=True, metavar="NAME", help="Its reviewer.")
 @shared

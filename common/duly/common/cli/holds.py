@@ -13,7 +13,7 @@ from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import DEFAULT_LIMIT, paged, shared
 from duly.common.explain import cursors
 from duly.common.explain.holds import told_hold, why_waiting
-from duly.common.explain.words import cause
+from duly.common.explain.words import cause, last_error
 from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.store.holds import Waiting
 
@@ -49,6 +49,7 @@ def _draw(page: Sequence[OccurrenceRecord], more: RenderableType | None, now_ms:
                 ("tick", output.instant(held.occurrence.tick_ms, now_ms)),
                 ("decision", held.hold_reason),
                 ("why", why_waiting(held)),
+                ("last error", last_error(held)),
                 ("cause", cause(held.cause) if held.hold_reason else None),
                 ("since", output.instant(held.held_ms or held.enqueued_ms, now_ms)),
                 ("attempts", f"{held.attempt} of {held.retry_budget}"),
@@ -56,7 +57,7 @@ def _draw(page: Sequence[OccurrenceRecord], more: RenderableType | None, now_ms:
             ]
         )
         parts += [described, what_to_do(held), ""]
-    explained = "OUTCOME: no-committed-result (try again), committed (it is done), abandoned (give up)"
+    explained = "OUTCOME: no-committed-result (try again), committed (done), abandoned (give up)"
     any_held = any(not held.awaits_approval for held in page)
     return output.stack(*parts, output.cell(explained) if any_held else None, more)
 
@@ -66,5 +67,17 @@ def what_to_do(record: OccurrenceRecord) -> RenderableType:
     where = [record.occurrence.schedule_id, str(record.occurrence.tick_ms)]
     if record.awaits_approval:
         return output.command("duly", "hold", "approve", *where, f"--by {shlex.quote(record.review_owner)}")
+    if record.attempt < record.retry_budget:
+        return _resolve(record, "--outcome OUTCOME")
+    return output.stack(
+        output.cell("its budget is spent; to allow one more attempt:"),
+        _resolve(record, "--outcome no-committed-result", "--extra-attempts 1"),
+        output.cell("otherwise, with OUTCOME committed or abandoned:"),
+        _resolve(record, "--outcome OUTCOME"),
+    )
+
+
+def _resolve(record: OccurrenceRecord, *outcome: str) -> RenderableType:
+    where = [record.occurrence.schedule_id, str(record.occurrence.tick_ms)]
     seen = f"--seen {record.version}"
-    return output.command("duly", "hold", "resolve", *where, seen, "--outcome OUTCOME", "--by NAME", "--evidence REF")
+    return output.command("duly", "hold", "resolve", *where, seen, *outcome, "--by NAME", "--evidence REF")

@@ -44,6 +44,8 @@ for name in sys.argv[2:]:
         answer_json = json.dumps([name, type(error).__name__, str(said)[:1000], place(error), missing])
         os.write(answer, answer_json.encode())
         os._exit(1)
+registry = sys.modules.get("duly.worker.tasks")
+os.write(answer, json.dumps(registry.task_names() if registry else []).encode())
 os._exit(0)
 """
 
@@ -62,15 +64,15 @@ def make_importable() -> None:
         sys.path.insert(0, here)
 
 
-def check_modules(names: Sequence[str]) -> None:
-    """Raises ModuleUnusable for the first module that cannot be imported."""
+def check_modules(names: Sequence[str]) -> list[str]:
+    """The names of the tasks in the modules; raises ModuleUnusable for the first one that cannot be imported."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise ModuleUnusable(f"module '{name}' is no module name, such as myapp.tasks")
     command = [sys.executable, "-c", _TRIAL, json.dumps(sys.path), *names]
     tried = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if tried.returncode == 0:
-        return
+        return _tasks(tried.stdout)
     try:
         name, kind, message, place, missing = json.loads(tried.stdout)
     except ValueError:
@@ -81,6 +83,13 @@ def check_modules(names: Sequence[str]) -> None:
     elif missing and f"{name}.".startswith(f"{missing}."):
         said += f"; run it where {_lies(name)} lies, or set PYTHONPATH"
     raise ModuleUnusable(said)
+
+
+def _tasks(answer: bytes) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(answer)]
+    except (ValueError, TypeError):  # a module may write what it likes, and end the process as it likes
+        return []
 
 
 def _ended(names: Sequence[str], code: int) -> tuple[str, str, str, None, None]:

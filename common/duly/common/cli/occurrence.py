@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 from rich.console import RenderableType
 
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.decision_lines import decision_cell, evidence
+from duly.common.cli.decision_lines import evidence
 from duly.common.cli.holds import what_to_do
 from duly.common.cli.options import read_occurrence, shared
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.cli.trail import RunLines
+from duly.common.cli.verdicts import decision_cell
 from duly.common.explain.judged import Judged
 from duly.common.explain.occurrence import Explained, explain_occurrence
 from duly.common.explain.text import count
-from duly.common.explain.words import cause
+from duly.common.explain.words import cause, last_error
 from duly.common.instant import to_rfc3339
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
-from duly.common.records.trail import RunEvent
+
+_DROPPED = (
+    "Older lines of its run history were dropped: of each schedule the latest DULY_SCHEDULE_HISTORY transitions are "
+    "kept, about four a run. What is on record of the occurrence itself is whole."
+)
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("tick", metavar="TICK_MS", required=False)
 @shared
 @pass_app
@@ -46,7 +50,7 @@ def _draw_absence(told: Explained) -> RenderableType:
                 *(_decided(told.judged) if told.judged else []),
             ]
         ),
-        _draw_timeline(told.timeline),
+        _draw_timeline(told),
     )
 
 
@@ -69,7 +73,7 @@ def _draw(told: Explained, record: OccurrenceRecord) -> RenderableType:
         output.stack("", what_to_do(record)) if record.waits_because else None,
         "",
         output.facts(_facts(record)),
-        _draw_timeline(told.timeline),
+        _draw_timeline(told),
         output.stack("", output.cell(_title(judged), "bold"), evidence(judged)) if judged else None,
     )
 
@@ -101,7 +105,7 @@ def _facts(record: OccurrenceRecord) -> list[tuple[str, object]]:
         ("job", record.job_id),
         ("approved by", record.approved_by),
         ("fencing token", record.fencing_token),
-        ("last error", record.last_error),
+        ("last error", last_error(record)),
         ("cause", cause(record.cause)),
         ("result", record.result_ref),
         ("late results", ", ".join(f"token {token}: {ref}" for token, ref in record.late_results.items())),
@@ -113,8 +117,9 @@ def _facts(record: OccurrenceRecord) -> list[tuple[str, object]]:
     ]
 
 
-def _draw_timeline(timeline: Sequence[RunEvent]) -> RenderableType | None:
-    if not timeline:
-        return None
-    lines = RunLines(timeline, hidden=["SCHEDULE", "TICK"])
-    return output.stack("", lines.heading(), *lines.of(timeline))
+def _draw_timeline(told: Explained) -> RenderableType | None:
+    dropped = output.cell(_DROPPED, "yellow") if told.trimmed else None
+    if not told.timeline:
+        return None if dropped is None else output.stack("", dropped)
+    lines = RunLines(told.timeline, hidden=["SCHEDULE", "TICK"])
+    return output.stack("", dropped, lines.heading(), *lines.of(told.timeline))

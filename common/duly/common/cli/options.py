@@ -22,8 +22,11 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         setattr(ctx.ensure_object(App), param.name, value)
 
 
-def shared(command: _F, *, envvar: str | None = None) -> _F:
-    """``--json`` and ``--redis-url``; given more than once, the one nearest the command counts."""
+def shared(command: _F, *, envvar: str | None = None, offline: bool = False) -> _F:
+    """``--json`` and ``--redis-url``; given more than once, the one nearest the command counts.
+
+    ``offline`` does not show the URL, which a command that needs no Redis takes all the same.
+    """
     json_option = click.option(
         "--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help="Print JSON."
     )
@@ -34,9 +37,15 @@ def shared(command: _F, *, envvar: str | None = None) -> _F:
         is_eager=True,
         callback=_remember,
         envvar=envvar,
+        hidden=offline,
         help="redis://, rediss:// or unix:// [DULY_REDIS_URL; default redis://127.0.0.1:6379/0].",
     )
     return json_option(url_option(command))
+
+
+def shared_offline(command: _F) -> _F:
+    """The same for a command that asks no Redis."""
+    return shared(command, offline=True)
 
 
 def shared_at_root(command: _F) -> _F:

@@ -101,11 +101,6 @@ def instant(ms: int | None, now_ms: int) -> str | None:
     return None if ms is None else f"{to_rfc3339(ms)} ({relative(ms, now_ms)})"
 
 
-def instant_lines(ms: int | None, now_ms: int) -> Text:
-    """The same on two lines, for a narrow column."""
-    return cell(None) if ms is None else lines(to_rfc3339(ms), relative(ms, now_ms))
-
-
 def command(*words: str) -> Text:
     """A command to copy, broken where a shell lets it continue so that it fits in 80 columns."""
     rows, row = list[str](), " "

@@ -7,9 +7,10 @@ from rich.console import RenderableType
 
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.decision_lines import decision_cell
 from duly.common.cli.failure import REFUSED
 from duly.common.cli.options import read_occurrence, shared
+from duly.common.cli.schedule_ids import complete_ids
+from duly.common.cli.verdicts import code_cell, decision_cell
 from duly.common.errors import Refused
 from duly.common.explain.recompute import Recomputed, recomputed
 from duly.common.explain.text import count
@@ -17,7 +18,7 @@ from duly.common.records.occurrence import OccurrenceRecord
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("tick", metavar="TICK_MS", required=False)
 @shared
 @pass_app
@@ -51,7 +52,7 @@ def _draw(record: OccurrenceRecord, told: Recomputed) -> RenderableType:
         parts += [
             output.facts(
                 [
-                    (f"decision {each.number}", each.recorded or "cannot be read"),
+                    (f"decision {each.number}", code_cell(each.recorded) if each.recorded else "cannot be read"),
                     ("decided again", "the same" if each.same else decision_cell(each.again)),
                     ("why", each.again.explanation),
                 ]

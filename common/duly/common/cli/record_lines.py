@@ -1,8 +1,12 @@
-"""Records of the past as one line each, whatever the width: nothing wraps, and nothing is cut but with an ellipsis."""
+"""Records of the past as one line each, whatever the width: it does not wrap, and is cut only with an ellipsis.
+
+What does not fit into one line, as the fields of an edit, stands below it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -45,6 +49,12 @@ class Lines:
 
     def heading(self) -> Text:
         return self.line(self._titles, "bold")
+
+    def below(self, text: str) -> Iterator[Text]:
+        """More of a record, on lines of its own under its second column; none for an empty text."""
+        indent = " " * (self._widths[0] + _GAP)
+        for row in textwrap.wrap(safe(text), max(_NARROWEST, self._width - len(indent)), break_on_hyphens=False):
+            yield Text(indent + row, style="dim", no_wrap=True, overflow="ignore")
 
     def line(self, cells: Sequence[str], style: str = "") -> Text:
         """One record; ``style`` colours the flexible cell, or all of a heading."""

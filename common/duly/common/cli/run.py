@@ -7,10 +7,11 @@ import click
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
+from duly.common.cli.schedule_ids import complete_ids
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--idempotency-key", required=True, metavar="K", help="The same key gives the same run. Required.")
 @shared
 @pass_app

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.cli.trail import RunLines
 from duly.common.explain import trails
 from duly.common.records.trail import RunEvent
@@ -20,7 +21,7 @@ _START = "0-0"
 
 
 @click.command()
-@click.argument("schedule_id", metavar="[ID]", required=False)
+@click.argument("schedule_id", metavar="[ID]", required=False, shell_complete=complete_ids)
 @click.option("--follow", "-f", is_flag=True, help="Show the latest, then each one as it comes, until Ctrl+C.")
 @paged(30)
 @shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.text import Text
 
@@ -58,10 +58,13 @@ class RunLines:
         return [cells[title] for title in self._titles]
 
 
-def event_lines(events: Sequence[EnqueueEvent]) -> Iterator[Text]:
-    """What became of ticks: a heading, the date of the tick where it changes, and one line for each record."""
+def event_lines(events: Sequence[EnqueueEvent], causes: Mapping[str, str]) -> Iterator[Text]:
+    """What became of ticks: a heading, the date of the tick where it changes, and one line for each record.
+
+    ``causes``: by cursor, the reason in a few words where more is known than the record says.
+    """
     titles = ["TICK", "OUTCOME", "REASON", "COUNT", "RECORDED"]
-    rows = [_event_cells(event) for event in events]
+    rows = [_event_cells(event, causes.get(event.cursor)) for event in events]
     if all(event.count == 1 for event in events):
         titles.remove("COUNT")
         for row in rows:
@@ -76,14 +79,20 @@ def event_lines(events: Sequence[EnqueueEvent]) -> Iterator[Text]:
         yield lines.line(row, output.STYLES.get(event.outcome, ""))
 
 
-def _event_cells(event: EnqueueEvent) -> list[str]:
+def _event_cells(event: EnqueueEvent, cause: str | None) -> list[str]:
     last_ms = event.last_tick_ms
     ticks = tick(last_ms, last_ms)
     if event.first_tick_ms != last_ms:
         ticks = f"{tick(event.first_tick_ms, last_ms)}..{ticks}"
     narrow = output.console().width < WIDE
     recorded_ms = event.recorded_ms // 1000 * 1000 if narrow else event.recorded_ms
-    return [ticks, event.outcome, words.audit_brief(event.reason), _repeated(event), tick(recorded_ms, last_ms)]
+    return [
+        ticks,
+        event.outcome,
+        cause or words.audit_brief(event.reason),
+        _repeated(event),
+        tick(recorded_ms, last_ms),
+    ]
 
 
 def _repeated(event: EnqueueEvent) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from duly.common.embedded import EmbeddedStore
 from duly.common.process.keeping import Keeper
 from duly.common.process.local import LocalProcess, stop_all
 from duly.common.process.local_console import ConsoleRefused, LocalConsole
+from duly.common.store import Store
 
 EXAMPLE_MODULE = "duly.worker.demo.updater"
 _POLL_S = 0.1
@@ -68,7 +70,7 @@ def up(
     app.json = app.json or as_json
     modules = module or (EXAMPLE_MODULE,)
     make_importable()
-    check_modules(modules)
+    tasks = check_modules(modules)
     arguments = [f"--module={each}" for each in modules] + [f"--queue={each}" for each in queue]
     arguments.append(f"--concurrency={concurrency}")
     with _stop_requests() as stopping, EmbeddedStore(data_dir, port) as store:
@@ -83,7 +85,7 @@ def up(
             for each in fleet:
                 each.start()
             url = None if no_console else _open(console, stopping)
-            _announce(app, store, modules, fleet, url)
+            _announce(app, store, modules, tasks, fleet, url)
             _keep_running(store, [*fleet, console] if url else fleet, stopping)
         finally:
             click.echo("Stopping; running attempts may finish (Ctrl+C again gives them up).", err=True)
@@ -139,14 +141,21 @@ def _keep_running(store: EmbeddedStore, processes: Sequence[LocalProcess], stopp
 
 
 def _announce(
-    app: App, store: EmbeddedStore, modules: Sequence[str], fleet: Sequence[LocalProcess], console: str | None
+    app: App,
+    store: EmbeddedStore,
+    modules: Sequence[str],
+    tasks: Sequence[str],
+    fleet: Sequence[LocalProcess],
+    console: str | None,
 ) -> None:
-    names = [each.name for each in fleet]
+    names, schedules = [each.name for each in fleet], _schedules(app, store)
     payload = {
         "redis_url": store.url,
         "console_url": console,
         "data_dir": str(store.data_dir),
         "modules": list(modules),
+        "tasks": list(tasks),
+        "schedules": schedules,
         "workers": names,
         "pid": os.getpid(),
     }
@@ -154,20 +163,33 @@ def _announce(
         click.echo(json.dumps(payload))
         sys.stdout.flush()
         return
-    rows = [("store", store.url), ("data", str(store.data_dir)), ("workers", ", ".join(names))]
-    rows += [("tasks of", ", ".join(modules)), *([("console", console)] if console else [])]
-    output.write(output.facts(rows))
-    click.echo(_next_steps(store.url, modules, console))
+    rows = [("store", store.url), ("data", str(store.data_dir)), ("schedules", str(schedules))]
+    rows += [("workers", ", ".join(names)), ("modules", ", ".join(modules)), ("tasks", ", ".join(tasks) or "none")]
+    output.write(output.facts([*rows, ("console", console)]))
+    click.echo(next_steps(store.url, tasks, console, schedules))
     sys.stdout.flush()
 
 
-def _next_steps(url: str, modules: Sequence[str], console: str | None) -> str:
-    task = "docs.refresh" if EXAMPLE_MODULE in modules else "YOUR.TASK"
-    written_there = f"\nWrite a first schedule on {console}/new, or in" if console else "\nIn"
-    return f"""{written_there} another terminal:
+def _schedules(app: App, store: EmbeddedStore) -> int:
+    """How many schedules the store keeps."""
+    kept = Store.connect(dataclasses.replace(app.settings, redis_url=store.url))
+    return int(kept.fleet.snapshot()["schedules"])
+
+
+def next_steps(url: str, tasks: Sequence[str], console: str | None, schedules: int) -> str:
+    """What to do next with a fleet that runs."""
+    if schedules:
+        begin = f"Its schedules are on {console}/; or look in" if console else "In"
+        first = "  duly schedule list"
+    else:
+        begin = f"Write a first schedule on {console}/new, or in" if console else "In"
+        task = "docs.refresh" if "docs.refresh" in tasks else tasks[0] if tasks else "YOUR.TASK"
+        first = f"""  duly schedule add first --spec @every:5000 --task {task} \\
+      --missed-run-policy run_once --review-owner me"""
+    return f"""
+{begin} another terminal:
   export DULY_REDIS_URL={url}
-  duly schedule add first --spec @every:5000 --task {task} \\
-      --missed-run-policy run_once --review-owner me
+{first}
   duly runs --follow
   duly fleet
 Ctrl+C stops everything and keeps the data.

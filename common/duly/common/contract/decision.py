@@ -59,7 +59,7 @@ class Verdict:
     blocking_fields: tuple[str, ...]
     """The fields of the case file that keep those gates shut, in gate order, each once."""
     explanation: str
-    """One sentence of printable text, 300 characters at most."""
+    """One sentence or two of printable text, 300 characters at most."""
     review_owner: str | None
 
     @property

@@ -1,4 +1,4 @@
-"""A verdict in one sentence, for somebody who is tired and has only this case before them."""
+"""A verdict in one sentence or two, for somebody who is tired and has only this case before them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ def explain_holds(case: Case, found: Sequence[tuple[Gate, Sequence[Fault]]]) -> 
     first = f"{called(case)} is held{owner}: {'; '.join(fault.says for fault in faults)}"
     if not others:
         return _bounded(f"{first}.")
-    briefs = [gate.brief for gate, _ in others]
-    rest = f" and {len(briefs) - _OTHERS} more" if len(briefs) > _OTHERS else ""
-    also = f"; also: {', '.join(briefs[:_OTHERS])}{rest}."
-    return _bounded(first, LONGEST - len(also)) + also
+    beside = f" Beside that: {_clauses([_BESIDE[gate.hold] for gate, _ in others])}."
+    return _bounded(f"{first}.", LONGEST - len(beside)) + beside
+
+
+def _clauses(briefs: Sequence[str]) -> str:
+    """``a``, ``a, and b``, ``a, b, and c``; what there is no room for is counted."""
+    told = list(briefs[:_OTHERS])
+    if len(briefs) > _OTHERS:
+        told.append(f"{len(briefs) - _OTHERS} more")
+    return ", ".join([*told[:-1], f"and {told[-1]}" if len(told) > 1 else told[-1]])
 
 
 def _bounded(sentence: str, longest: int = LONGEST) -> str:
@@ -89,3 +95,20 @@ _SENTENCES: Final[dict[Decision, Callable[[Case], str]]] = {
     Decision.RETRY_NOT_YET_DUE: _waits,
     Decision.ALREADY_COMMITTED: _committed,
 }
+
+_BESIDE: Final[dict[Decision, str]] = {
+    Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE: "its schedule is not known",
+    Decision.HOLD_REVIEW_OWNER_MISSING: "nobody is named who answers for it",
+    Decision.HOLD_MISSED_RUN_POLICY_UNKNOWN: "its missed-run policy decides nothing",
+    Decision.HOLD_IDEMPOTENCY_KEY_MISSING: "its idempotency key is not shown to be its own",
+    Decision.HOLD_POLICY_NOT_RECOMPUTED: "its policy was decided for another type of schedule",
+    Decision.HOLD_CHRONOLOGY_INVALID: "its instants do not agree",
+    Decision.HOLD_JITTER_EXCEEDS_WINDOW: "its jitter is not shown to be inside its window",
+    Decision.HOLD_CONCURRENT_LEASE_CLAIM: "another lease may claim it",
+    Decision.HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN: "its lease may have ended in the middle of the work",
+    Decision.HOLD_PRIOR_OUTCOME_UNKNOWN: "what earlier attempts left behind is not certain",
+    Decision.HOLD_LEASE_MISSING: "no lease is proven for it",
+    Decision.HOLD_RETRY_BUDGET_EXHAUSTED: "no attempt is shown to be left in its budget",
+    Decision.HOLD_BACKOFF_STATE_MISSING: "no backoff state is known",
+}
+"""What each hold says beside the one that decided; true also where it holds because something cannot be read."""

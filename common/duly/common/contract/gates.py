@@ -221,7 +221,19 @@ def retry_budget(case: Case) -> Faults:
     attempt, budget = case.attempt, case.retry_budget
     if isinstance(attempt, int) and isinstance(budget, int) and 1 <= attempt <= budget:
         return []
-    return [Fault(("attempt", "retry_budget"), f"attempt {attempt} is beyond its budget of {budget}")]
+    return [Fault(("attempt", "retry_budget"), _spent(attempt, budget))]
+
+
+def _spent(attempt: object, budget: object) -> str:
+    """What was made of the budget; the attempt that is asked about has not happened."""
+    if not (isinstance(attempt, int) and isinstance(budget, int) and attempt > budget > 0):
+        return f"an attempt of number {attempt} is none that a budget of {budget} allows"
+    if attempt > budget + 1:
+        return f"{attempt - 1} attempts were made, its budget is {budget}, and none succeeded"
+    if budget == 1:
+        return "its only attempt was made and did not succeed; another would be beyond its budget"
+    made = "both of its 2 attempts were" if budget == 2 else f"all of its {budget} attempts were"
+    return f"{made} made and none succeeded; another would be beyond its budget"
 
 
 def backoff(case: Case) -> Faults:
@@ -242,11 +254,10 @@ def _owner(case: Case) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A hold, what is asked before it can be ruled out, and what it is called beside others."""
+    """A hold, and what is asked before it can be ruled out."""
 
     hold: Decision
     faults: Callable[[Case], Faults]
-    brief: str
     before_lease: bool = False
     """Whether the scheduler can ask before anyone has a lease."""
     of_schedule: bool = False
@@ -254,31 +265,17 @@ class Gate:
 
 
 GATES: Final = (
-    Gate(
-        Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE, identity, "schedule identity", before_lease=True, of_schedule=True
-    ),
-    Gate(Decision.HOLD_REVIEW_OWNER_MISSING, review_owner, "no review owner", before_lease=True, of_schedule=True),
-    Gate(
-        Decision.HOLD_MISSED_RUN_POLICY_UNKNOWN,
-        missed_run_policy,
-        "unknown policy",
-        before_lease=True,
-        of_schedule=True,
-    ),
-    Gate(Decision.HOLD_IDEMPOTENCY_KEY_MISSING, idempotency_key, "idempotency key", before_lease=True),
-    Gate(
-        Decision.HOLD_POLICY_NOT_RECOMPUTED,
-        policy_fits_type,
-        "policy of another type",
-        before_lease=True,
-        of_schedule=True,
-    ),
-    Gate(Decision.HOLD_CHRONOLOGY_INVALID, chronology, "order of instants", before_lease=True),
-    Gate(Decision.HOLD_JITTER_EXCEEDS_WINDOW, jitter, "jitter", before_lease=True),
-    Gate(Decision.HOLD_CONCURRENT_LEASE_CLAIM, concurrent_claims, "another lease's claim"),
-    Gate(Decision.HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN, lease_expired, "expired lease of a begun run"),
-    Gate(Decision.HOLD_PRIOR_OUTCOME_UNKNOWN, prior_outcome, "prior outcome"),
-    Gate(Decision.HOLD_LEASE_MISSING, lease, "no lease"),
-    Gate(Decision.HOLD_RETRY_BUDGET_EXHAUSTED, retry_budget, "retry budget"),
-    Gate(Decision.HOLD_BACKOFF_STATE_MISSING, backoff, "no backoff state"),
+    Gate(Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE, identity, before_lease=True, of_schedule=True),
+    Gate(Decision.HOLD_REVIEW_OWNER_MISSING, review_owner, before_lease=True, of_schedule=True),
+    Gate(Decision.HOLD_MISSED_RUN_POLICY_UNKNOWN, missed_run_policy, before_lease=True, of_schedule=True),
+    Gate(Decision.HOLD_IDEMPOTENCY_KEY_MISSING, idempotency_key, before_lease=True),
+    Gate(Decision.HOLD_POLICY_NOT_RECOMPUTED, policy_fits_type, before_lease=True, of_schedule=True),
+    Gate(Decision.HOLD_CHRONOLOGY_INVALID, chronology, before_lease=True),
+    Gate(Decision.HOLD_JITTER_EXCEEDS_WINDOW, jitter, before_lease=True),
+    Gate(Decision.HOLD_CONCURRENT_LEASE_CLAIM, concurrent_claims),
+    Gate(Decision.HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN, lease_expired),
+    Gate(Decision.HOLD_PRIOR_OUTCOME_UNKNOWN, prior_outcome),
+    Gate(Decision.HOLD_LEASE_MISSING, lease),
+    Gate(Decision.HOLD_RETRY_BUDGET_EXHAUSTED, retry_budget),
+    Gate(Decision.HOLD_BACKOFF_STATE_MISSING, backoff),
 )

@@ -47,7 +47,7 @@ def run_demo(narrator: Narrator, *, keep: bool, clock: Clock | None = None) -> T
             if keep:
                 _keep_running(scene, console, embedded, folder)
             else:
-                _next_steps(narrator)
+                next_steps(narrator)
             return made
         finally:
             _ignore_signals()
@@ -92,11 +92,14 @@ def _told(scene: Scene) -> Tally:
     return made
 
 
-def _next_steps(narrator: Narrator) -> None:
+def next_steps(narrator: Narrator) -> None:
+    """What to try after the story."""
     narrator.title("")
-    narrator.title("Next: `make up` (or `duly up`) keeps a fleet of your own running, and the README")
-    narrator.title("says how to write a task; `make demo KEEP=1` (or `duly demo --keep`) can be followed")
-    narrator.title("in a browser, and leaves its fleet up to look around.")
+    narrator.title(
+        "Next: `make up` (or `duly up`) keeps a fleet of your own running, and the README says how to write a task; "
+        "`make demo KEEP=1` (or `duly demo --keep`) can be followed in a browser, and leaves its fleet up to look "
+        "around."
+    )
 
 
 def _keep_running(scene: Scene, console: LocalConsole, embedded: EmbeddedStore, folder: Path) -> None:

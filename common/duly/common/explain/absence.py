@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from duly.common.contract import Case
 from duly.common.errors import OccurrenceNotFound
+from duly.common.explain.drops import drop_causes, sentence
 from duly.common.explain.text import count, relative
 from duly.common.explain.trails import find_schedule
 from duly.common.explain.words import audit_reason
@@ -45,7 +46,7 @@ def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[Run
     if timeline:
         return Absence(f"it ended as {timeline[-1].state}; its record has expired, its history has not", events)
     if events:
-        return Absence(_audited(events[0]), events)
+        return Absence(_audited(store, occurrence, events[0]), events)
     if record is None:
         raise NoSuchOccurrence(occurrence, "the schedule was deleted, and its audit trail does not name this tick")
     return Absence(_place(record, occurrence, now_ms), case=_case_ahead(record, occurrence.tick_ms, now_ms))
@@ -64,11 +65,13 @@ def _events(store: Store, occurrence: Occurrence, record: ScheduleRecord | None)
     ]
 
 
-def _audited(event: EnqueueEvent) -> str:
+def _audited(store: Store, occurrence: Occurrence, event: EnqueueEvent) -> str:
     at = to_rfc3339(event.recorded_ms)
     if event.reason == "backlog_dropped":
         span = f"{to_rfc3339(event.first_tick_ms)} to {to_rfc3339(event.last_tick_ms)}"
-        return f"{audit_reason(event.reason)} with {count(event.count, 'tick')}, {span}, on record since {at}"
+        cause = drop_causes(store, occurrence.schedule_id, [event]).get(event.cursor)
+        said = audit_reason(event.reason) if cause is None else sentence(cause)
+        return f"{said} with {count(event.count, 'tick')}, {span}, on record since {at}"
     if event.outcome in {"enqueued", "deduplicated"}:
         return f"{audit_reason(event.reason)} at {at}; its record has expired since"
     return f"{audit_reason(event.reason)}, at {at}"

@@ -31,9 +31,16 @@ class Explained:
     """What ends the state it is in; None when it is over, or has no record."""
     judged: Judged | None
     timeline: Sequence[RunEvent]
-    """Every transition that history still holds, the oldest first."""
+    """Every transition that history still holds, the oldest first; see `trimmed`."""
     events: Sequence[EnqueueEvent] = ()
     """Without a record, the audit records that the explanation rests on."""
+
+    @property
+    def trimmed(self) -> bool:
+        """Whether history has dropped older transitions of it: each occurrence that has a record began as enqueued."""
+        began = self.timeline[0].event == "enqueued" if self.timeline else False
+        enqueued = self.record is not None or any(event.outcome == "enqueued" for event in self.events)
+        return not began and (enqueued or bool(self.timeline))
 
     def to_dict(self) -> dict[str, Any]:
         """As `duly occurrence --json` and the API print it."""
@@ -47,6 +54,7 @@ class Explained:
                 "released_by": self.released_by,
                 **judged,
                 "timeline": timeline,
+                "timeline_trimmed": self.trimmed,
             }
         return {
             "schedule_id": self.occurrence.schedule_id,
@@ -57,6 +65,7 @@ class Explained:
             **judged,
             "events": [event.to_dict() for event in self.events],
             "timeline": timeline,
+            "timeline_trimmed": self.trimmed,
         }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from duly.common.explain.text import duration, relative
+from duly.common.explain.workers import fleet_name
 from duly.common.instant import to_rfc3339
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
-from duly.common.records.trail import RunEvent
+from duly.common.records.trail import ChangeEvent, RunEvent
 
 HOLDS = {
     "HOLD_SCHEDULE_IDENTITY_INCOMPLETE": "the record does not say which schedule it belongs to",
@@ -101,6 +102,15 @@ def cause(code: str | None) -> str | None:
     return CAUSES.get(code or "", code)
 
 
+def last_error(record: OccurrenceRecord) -> str | None:
+    """What the latest failed attempt raised, and where more is said of it; None when none has failed."""
+    if record.last_error is None or record.last_error_ms is None:
+        return record.last_error
+    log = f"the log of worker {fleet_name(record.last_error_by)} at {to_rfc3339(record.last_error_ms)}"
+    raised = f"{record.last_error} in attempt {record.last_error_attempt}"
+    return f"{raised}; where it was raised is in {log}, its message is kept nowhere"
+
+
 def audit_reason(reason: str) -> str:
     """What became of a tick."""
     return AUDIT.get(reason, reason)
@@ -109,6 +119,12 @@ def audit_reason(reason: str) -> str:
 def audit_brief(reason: str) -> str:
     """The same beside the outcome, in a few words; empty where the outcome says it all."""
     return _AUDIT_BRIEF.get(reason, reason)
+
+
+def changed_by(event: ChangeEvent) -> str:
+    """Who changed it: the person who was named, where one was, and what they came through."""
+    named = event.detail.get("by")
+    return f"{named}, through {event.actor}" if isinstance(named, str) and named else event.actor
 
 
 def transition(event: RunEvent) -> str:

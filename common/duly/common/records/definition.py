@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from duly.common.errors import InvalidField
 from duly.common.expression import Expression, ExpressionError, parse
@@ -238,7 +238,15 @@ _EMPTY = {"review_owner": "must have at least 1 character: name who answers for 
 
 
 def _first_fault(error: ValidationError) -> InvalidField:
-    fault = error.errors(include_url=False, include_input=False)[0]
+    return faults_of(error)[0]
+
+
+def faults_of(error: ValidationError) -> list[InvalidField]:
+    """Every field at fault by itself, in the words of `define`."""
+    return [_fault(each) for each in error.errors(include_url=False, include_input=False)]
+
+
+def _fault(fault: ErrorDetails) -> InvalidField:
     field = ".".join(str(part) for part in fault["loc"]) or "schedule"
     kind = fault["type"]
     if kind == "missing":

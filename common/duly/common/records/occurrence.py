@@ -79,6 +79,11 @@ class OccurrenceRecord:
     reason: str | None
     result_ref: str | None
     last_error: str | None
+    """The type of the exception that the latest failed attempt raised; what it said is never kept."""
+    last_error_attempt: int | None
+    last_error_ms: int | None
+    last_error_by: str | None
+    """The owner whose log says where it was raised."""
     cause: str | None
     """What ended the latest attempt without an outcome, or kept the probe from an answer; never an error's text."""
     prior_outcome: str
@@ -144,6 +149,9 @@ class OccurrenceRecord:
             reason=fields.get("reason") or None,
             result_ref=fields.get("result_ref"),
             last_error=fields.get("last_error"),
+            last_error_attempt=number("last_error_attempt"),
+            last_error_ms=number("last_error_ms"),
+            last_error_by=fields.get("last_error_by") or None,
             cause=fields.get("cause") or None,
             prior_outcome=fields.get("prior_outcome", "NONE"),
             effects=fields.get("effects"),

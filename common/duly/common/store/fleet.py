@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from duly.common.errors import StoreProtocolError
 from duly.common.instant import to_rfc3339
 from duly.common.records.totals import Totals, totals_of
 from duly.common.store.connection import Client, translated
@@ -12,6 +13,8 @@ from duly.common.store.keys import RQ_QUEUE_STEM, RQ_QUEUES, Keys
 from duly.common.store.scripts import Scripts
 
 WORKER_TTL_MS = 60_000
+BEAT_MS = 15_000
+"""How long a process that is well is silent at most: schedulers and idle workers beat that often, busy ones oftener."""
 
 
 class FleetStore:
@@ -64,9 +67,16 @@ class FleetStore:
         }
 
     def totals(self) -> Totals:
-        """What has happened since the store was new. Every count only grows, unless Redis loses its data."""
+        """What has happened since the store was new. Every count only grows, unless Redis loses its data.
+
+        Raises StoreUnavailable, and StoreProtocolError for counts that the scripts do not write.
+        """
         with translated():
-            return totals_of(self._client.hgetall(self._keys.totals))
+            counts = self._client.hgetall(self._keys.totals)
+        try:
+            return totals_of(counts)
+        except ValueError as error:
+            raise StoreProtocolError("the store's counts are none this version knows") from error
 
     def _workers(self, seen: list[tuple[str, float]], now_ms: int) -> list[dict[str, Any]]:
         if not seen:

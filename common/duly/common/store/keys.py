@@ -13,6 +13,7 @@ from enum import StrEnum
 from rq import Queue
 from rq.defaults import RQ_KEY_PREFIX
 from rq.job import Job
+from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from duly.common.identity import Occurrence
 
@@ -20,6 +21,8 @@ from duly.common.identity import Occurrence
 RQ_JOB_STEM = Job.redis_job_namespace_prefix
 RQ_QUEUE_STEM = Queue.redis_queue_namespace_prefix
 RQ_QUEUES = Queue.redis_queues_keys
+RQ_WORKER_STEM = f"{RQ_KEY_PREFIX}:worker:"
+RQ_WORKERS_OF_QUEUE = WORKERS_BY_QUEUE_KEY
 
 
 class Lifetime(StrEnum):

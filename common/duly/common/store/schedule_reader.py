@@ -39,6 +39,12 @@ class ScheduleReader:
         with translated():
             return bool(self._client.exists(self._keys.schedule(schedule_id)))
 
+    def ids(self, begin: str, limit: int) -> list[str]:
+        """Up to ``limit`` ids of schedules that begin with a text, in order."""
+        low, high = (f"[{begin}", f"({begin}\x7f") if begin else ("-", "+")
+        with translated():
+            return list(self._client.zrange(self._keys.schedules, low, high, bylex=True, offset=0, num=limit))
+
     def page(self, limit: int, after: str = "") -> tuple[list[ScheduleRecord], str | None]:
         """Up to ``limit`` schedules in order of their ids, from the first id after ``after``.
 

@@ -179,7 +179,7 @@ class ScheduleStore(ScheduleReader):
         def attempt() -> list[Any]:
             nonlocal tick_ms
             record = self._at_revision(schedule_id, revision)
-            tick_ms = _missed(record, self.now_ms())
+            tick_ms = latest_missed(record, self.now_ms())
             carried = carry.load(record.carry)
             asked = bool(carried) and carried[-1].asked_for and carried[-1].until_ms == tick_ms
             if tick_ms is not None and not asked:
@@ -299,7 +299,7 @@ def _due_range(timetable: Timetable, next_run_ms: int | None, now_ms: int) -> Ti
     return timetable.range_between(next_run_ms, now_ms)
 
 
-def _missed(record: ScheduleRecord, now_ms: int) -> int | None:
+def latest_missed(record: ScheduleRecord, now_ms: int) -> int | None:
     """The latest tick that passed without becoming an occurrence; None when there is none, or the sweep has it yet."""
     tick_ms = record.definition.timetable.latest_released(now_ms, record.timing_ms + 1)
     if tick_ms is None or tick_ms <= (record.last_tick_ms or 0):

@@ -159,11 +159,11 @@ class Scripts:
     ) -> Iterator[Callable[[], list[Any]]]:
         """Send a call; inside the block the server is at work on it, and what the block is given waits for the reply.
 
-        A reply that nobody asked for is dropped, together with its connection.
+        A reply that nobody asked for is dropped, together with its connection: whether the call took effect is then
+        unknown. Raises what `call` raises, on entering or when the reply is asked for.
         """
-        if not self._shebang:
-            reply = self.call(name, rest, **arguments)
-            yield lambda: reply
+        if not self._shebang:  # a fake has no socket to wait at
+            yield lambda: self.call(name, rest, **arguments)
             return
         script, values = self._script(source(name)), self._values(source(name), rest, arguments)
         pool = self._client.connection_pool

@@ -88,4 +88,5 @@ def run(store: Changing, schedule_id: ScheduleId, idempotency_key: IdempotencyKe
     """Enqueue one extra run now. The next run stays as it is; a hold, a pause or a full queue is never passed by."""
     made = store.manual.run(schedule_id, idempotency_key, canonical_json(body) if body else "")
     where = f"{API}/periodic/{schedule_id}/occurrences/{made.occurrence.tick_ms}"
-    return JSON({"job_id": made.job_id, "replayed": made.replayed}, 202, {"Location": where})
+    told = {"schedule_id": schedule_id, "tick_ms": made.occurrence.tick_ms, "job_id": made.job_id}
+    return JSON({**told, "replayed": made.replayed}, 202, {"Location": where})

@@ -19,6 +19,15 @@ _REPLACED = "x-body"
 _REF = "#/components/schemas/"
 _ALWAYS = (401, 403, 503)
 _WITH_BODY = (400, 413, 415, 422)
+_SUMMARIES = {
+    "put_schedule": "Write or replace schedule",
+    "run_schedule": "Enqueue an extra run of a schedule",
+    "preview_schedule": "Preview ticks of a schedule",
+    "preview_spec": "Preview ticks of an expression",
+    "health": "Show whether this process can serve",
+    "metrics": "Show metrics for Prometheus",
+}
+"""Of the operations whose ids do not say it."""
 _ABOUT = """Schedules of a fleet and what became of their ticks.
 
 Instants are RFC 3339 text or, in fields called `..._ms`, epoch milliseconds. Lists are bounded; `next_cursor` is opaque
@@ -75,6 +84,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     schemas["ScheduleFields"] = _without_id(schemas["ScheduleDefinition"])
     for operations in made["paths"].values():
         for operation in operations.values():
+            operation["summary"] = _summary(operation["operationId"])
             if _REPLACED in operation:
                 operation["requestBody"] = operation.pop(_REPLACED)
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -82,6 +92,11 @@ def _document(app: FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}, {}]
     return made
+
+
+def _summary(operation_id: str) -> str:
+    """``List schedules`` for ``list_schedules``: as unique as the ids of the operations are."""
+    return _SUMMARIES.get(operation_id) or operation_id.replace("_", " ").capitalize()
 
 
 def _all_optional(definition: dict[str, Any]) -> dict[str, Any]:

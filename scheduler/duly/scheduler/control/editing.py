@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from duly.common.errors import InvalidField
-from duly.common.records.definition import ScheduleDefinition, define
+from duly.common.records.definition import ScheduleDefinition, define, faults_of
 from duly.common.records.edit import NotRestated, changed_definition, check_restated
 from duly.scheduler.control.problems import Fault, InvalidFields
 
@@ -89,17 +89,5 @@ def _more(fields: Mapping[str, Any], known: str) -> list[Fault]:
     try:
         ScheduleDefinition.model_validate(dict(fields))
     except ValidationError as error:
-        found = [
-            (".".join(str(part)[:80] for part in each["loc"]), each["type"], each["msg"])
-            for each in error.errors(include_url=False, include_input=False)
-        ]
-        return [Fault(name, _words(kind, text)) for name, kind, text in found if name != known]
+        return [_fault(each) for each in faults_of(error) if each.field != known]
     return []
-
-
-def _words(kind: str, text: str) -> str:
-    if kind == "missing":
-        return "is required"
-    if kind == "extra_forbidden":
-        return "is not a field of a schedule"
-    return text[:1].lower() + text[1:]

@@ -22,6 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
+from duly.common.explain.presence import present, told_fleet
 from duly.common.instant import to_ms
 from duly.common.records.totals import LATENESS_BOUNDS_MS, Totals
 from duly.scheduler.control.app import Reading
@@ -80,7 +81,12 @@ def _of_fleet(snapshot: Mapping[str, Any]) -> Iterator[Metric]:
             "The longest sweep between two signs of life of the duty holder.",
             sweep_ms / 1000,
         )
-    yield _labelled("duly_processes", "Processes that are there.", ("role", "state"), _processes(snapshot["workers"]))
+    yield _labelled(
+        "duly_processes",
+        "Processes that are there.",
+        ("role", "state"),
+        _processes(present(told_fleet(snapshot)["workers"])),
+    )
     yield _labelled("duly_queue_depth", "Jobs in a queue.", ("queue",), _queues(snapshot["queues"]))
 
 

@@ -121,6 +121,8 @@ class CatchUp(_Exact):
 
 
 class RunAccepted(_Exact):
+    schedule_id: str
+    tick_ms: int
     job_id: str
     replayed: bool
 

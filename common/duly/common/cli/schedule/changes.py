@@ -12,14 +12,15 @@ from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import paged, shared
 from duly.common.cli.record_lines import Lines, day, moment
-from duly.common.explain import trails
+from duly.common.cli.schedule_ids import complete_ids
+from duly.common.explain import trails, words
 from duly.common.records.trail import ChangeEvent
 
 DEFAULT_LIMIT = 30
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @paged(DEFAULT_LIMIT)
 @shared
 @pass_app
@@ -37,12 +38,9 @@ def _draw(schedule_id: str, page: trails.Page[ChangeEvent]) -> RenderableType:
 
 
 def _lines(events: Sequence[ChangeEvent]) -> Iterator[Text]:
-    rows = [
-        [moment(event.at_ms), event.what, str(event.revision or "-"), _detail(event), event.actor] for event in events
-    ]
-    lines = Lines(
-        ["AT", "CHANGE", "REV", "DETAIL", "BY"], rows, width=output.console().width, flexible=3, shrinkable=[4]
-    )
+    rows = [[moment(event.at_ms), event.what, str(event.revision or "-"), words.changed_by(event)] for event in events]
+    width = output.console().width
+    lines = Lines(["AT", "CHANGE", "REV", "BY"], rows, width=width, flexible=3)
     yield lines.heading()
     before = ""
     for event, row in zip(events, rows, strict=True):
@@ -50,11 +48,15 @@ def _lines(events: Sequence[ChangeEvent]) -> Iterator[Text]:
             before = today
             yield Text(f"{today} UTC", style="dim")
         yield lines.line(row)
+        for each in _detail(event):
+            yield from lines.below(each)
 
 
-def _detail(event: ChangeEvent) -> str:
-    """What belongs to the change, in one line."""
+def _detail(event: ChangeEvent) -> Iterator[str]:
+    """What belongs to the change, a line for each; who made it is said beside it."""
     if event.what == "updated":
-        fields = event.detail.get("fields", {})
-        return ", ".join(name if each is None else f"{name}: {each[0]} -> {each[1]}" for name, each in fields.items())
-    return ", ".join(f"{name} {value}" for name, value in event.detail.items() if value != "")
+        for name, each in event.detail.get("fields", {}).items():
+            yield name if each is None else f"{name}: {each[0]} -> {each[1]}"
+        return
+    told = (f"{name} {value}" for name, value in event.detail.items() if name != "by" and value != "")
+    yield ", ".join(told)

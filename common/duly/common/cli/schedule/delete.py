@@ -8,11 +8,12 @@ import click
 
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import revision_option, shared
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.errors import Refused
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--yes", is_flag=True, help="Do not ask, even on a terminal.")
 @revision_option
 @shared

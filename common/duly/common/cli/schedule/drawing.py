@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from duly.common.cli import output
-from duly.common.explain.text import count
+from duly.common.cli.schedule.entry_lines import Entry, entry_lines
+from duly.common.explain.text import count, relative
 from duly.common.identity import canonical_json
 from duly.common.instant import to_rfc3339
 from duly.common.records.definition import ScheduleDefinition
@@ -25,18 +25,17 @@ def draw_list(records: Sequence[ScheduleRecord], next_cursor: str | None, now_ms
     """A page of schedules."""
     if not records:
         return output.stack(output.cell("no schedules yet; add one with"), output.command("duly schedule add --help"))
-    rows = [
-        (
-            output.lines(each.schedule_id, each.definition.task),
-            each.definition.spec,
-            each.state.value,
-            _next_run_lines(each, now_ms),
-            each.last_outcome,
+    entries = [
+        Entry(
+            [each.schedule_id, each.definition.spec, each.definition.task],
+            [[each.state.value, next_run, each.last_outcome or "-"], ["", note, ""]],
+            output.STYLES.get(each.state.value, ""),
         )
         for each in records
+        for next_run, note in [_next_run_lines(each, now_ms)]
     ]
-    listed = output.table("SCHEDULE, TASK", "SPEC", "STATE", "NEXT RUN", "LAST", rows=rows)
-    return output.stack(listed, output.more(next_cursor, "duly", "schedule", "list"))
+    listed = entry_lines("SCHEDULE, SPEC, TASK", ["STATE", "NEXT RUN", "LAST"], entries, output.console().width)
+    return output.stack(*listed, output.more(next_cursor, "duly", "schedule", "list"))
 
 
 def draw_schedule(record: ScheduleRecord, now_ms: int, warning: str | None = None) -> RenderableType:
@@ -68,12 +67,14 @@ def draw_schedule(record: ScheduleRecord, now_ms: int, warning: str | None = Non
     return output.facts([*stands, *changed, *kept])
 
 
-def _next_run_lines(record: ScheduleRecord, now_ms: int) -> Text:
-    if record.state is not ScheduleState.PAUSED:
-        return output.instant_lines(record.next_run_ms, now_ms)
-    if record.paused_until_ms is None:
-        return output.cell("when resumed")
-    return output.lines("not before", to_rfc3339(record.paused_until_ms))
+def _next_run_lines(record: ScheduleRecord, now_ms: int) -> tuple[str, str]:
+    """When it runs next, and what is said of that on a line below."""
+    if record.state is ScheduleState.PAUSED:
+        until_ms = record.paused_until_ms
+        return ("when resumed", "") if until_ms is None else (to_rfc3339(until_ms), "at the earliest")
+    if record.next_run_ms is None:
+        return "-", ""
+    return to_rfc3339(record.next_run_ms), relative(record.next_run_ms, now_ms)
 
 
 def _next_run(record: ScheduleRecord, now_ms: int) -> str:

@@ -6,11 +6,12 @@ import click
 
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import read_note, revision_option, shared
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.instant import to_ms
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--note", required=True, metavar="TEXT", help="Why; shown wherever the schedule is. Required.")
 @click.option("--until", metavar="T", help="Resume by itself at this instant; RFC 3339.")
 @revision_option

@@ -6,10 +6,11 @@ import click
 
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import revision_option, shared
+from duly.common.cli.schedule_ids import complete_ids
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @click.option(
     "--catch-up",
     type=click.Choice(["latest", "none"]),

@@ -7,11 +7,12 @@ import click
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
 from duly.common.cli.schedule.drawing import draw_schedule
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.explain.workers import unknown
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @shared
 @pass_app
 def show(app: App, schedule_id: str) -> None:

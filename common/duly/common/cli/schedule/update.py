@@ -12,6 +12,7 @@ from duly.common.cli.options import revision_option, shared
 from duly.common.cli.schedule.drawing import draw_edit
 from duly.common.cli.schedule.fields import change_options, given_fields
 from duly.common.cli.schedule.known import say_unknown
+from duly.common.cli.schedule_ids import complete_ids
 from duly.common.errors import RevisionConflict
 from duly.common.explain.edits import told_edit
 
@@ -24,7 +25,7 @@ _CLEARING = {"no_max_lateness": "max_lateness_ms", "no_start_at": "start_at", "n
 
 
 @click.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_ids)
 @change_options
 @click.option("--no-max-lateness", is_flag=True, help="The same as --max-lateness-ms none.")
 @click.option("--no-start-at", is_flag=True, help="The same as --start-at none.")

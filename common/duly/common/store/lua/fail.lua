@@ -15,11 +15,16 @@ if not (o.state == 'RUNNING' and owns(o, token)) then
   history(o, 'late_failure', error)
   return { 'late' }
 end
+local fields = {
+  'last_error', error, 'last_error_attempt', o.attempt, 'last_error_ms', int(NOW), 'last_error_by', o.lease_owner or '',
+}
 if unseen_results(o) > 0 then
-  hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', { 'last_error', error, 'prior_outcome', 'UNKNOWN', 'let_go', let_go(o) })
+  append(fields, 'prior_outcome', 'UNKNOWN', 'let_go', let_go(o))
+  hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
   return { 'held' }
 end
 -- This attempt left no result; of an earlier one whose outcome is unknown that says nothing, unless a probe was asked.
 local known = o.prior_outcome ~= 'UNKNOWN' or o.effects == 'guarded'
-retry(o, error, { 'last_error', error, 'prior_outcome', known and 'NO_COMMITTED_RESULT' or 'UNKNOWN' })
+append(fields, 'prior_outcome', known and 'NO_COMMITTED_RESULT' or 'UNKNOWN')
+retry(o, error, fields)
 return { o.state == 'HELD' and 'held' or 'retry' }

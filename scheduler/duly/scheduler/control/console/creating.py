@@ -13,7 +13,6 @@ from duly.common.errors import DulyError, InvalidField, StoreUnavailable
 from duly.common.explain.ticks import Tick, next_ticks
 from duly.common.expression import ExpressionError, parse
 from duly.common.instant import to_ms
-from duly.common.records.definition import define
 from duly.common.timetable import Timetable
 from duly.scheduler.control.console import drafts
 from duly.scheduler.control.console.clock_changes import ClockChange, clock_changes
@@ -21,6 +20,7 @@ from duly.scheduler.control.console.failing import Failure, describe
 from duly.scheduler.control.console.forms import Fields, form_reader
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site, see
+from duly.scheduler.control.console.suggesting import known_tasks
 
 UPCOMING = 10
 LONGEST_SPEC = 400
@@ -50,7 +50,7 @@ def register(router: APIRouter, site: Site) -> None:
             return _form(site, request, form, preview=preview(form))
 
         def write() -> str:
-            made = store.schedules.add(define({"schedule_id": form["schedule_id"].strip(), **drafts.read(form)}))
+            made = store.schedules.add(drafts.defined(form))
             return f"/schedules/{made.schedule_id}?done=created"
 
         try:
@@ -108,6 +108,7 @@ def _form(
         "new.html",
         status=200 if failure is None else failure.status,
         form=form,
+        tasks=known_tasks(site.store),
         preview=preview,
         failure=failure,
         key=new_key(),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from duly.common.errors import InvalidField
+from duly.common.expression import ExpressionError, parse
 from duly.common.identity import canonical_json
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.edit import MODEL_FIELDS
 from duly.common.strict_json import read_array, read_object
+from duly.scheduler.control.editing import read_definition
+from duly.scheduler.control.problems import Fault, InvalidFields
 
 NUMBERS = ("backfill_limit", "max_lateness_ms", "jitter_window_ms", "lease_ttl_ms", "timeout_ms", "retry_budget")
 OPTIONAL = ("backfill_limit", "max_lateness_ms", "start_at", "end_at")
@@ -52,7 +55,53 @@ def filled(given: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
 
 
 def read(form: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that a form says, as `define` takes them; raises InvalidField for text that is no value."""
+    """The fields that a form says, as `define` takes them; raises InvalidFields for every text that is no value."""
+    fields, faults = _understood(form)
+    if faults:
+        raise InvalidFields(faults)
+    return fields
+
+
+def defined(form: Mapping[str, str]) -> ScheduleDefinition:
+    """The definition that a new schedule's form says; raises InvalidFields for all that is wrong with single fields."""
+    fields, faults = _understood(form)
+    try:
+        made = read_definition({"schedule_id": form["schedule_id"].strip(), **fields})
+    except InvalidFields as error:
+        faults += _others(error.faults, faults)
+        faults += _others(_of_expression(fields["spec"]), faults)
+        raise InvalidFields(faults) from error
+    if faults:
+        raise InvalidFields(faults)
+    return made
+
+
+def _others(found: Sequence[Fault], known: Sequence[Fault]) -> list[Fault]:
+    # A text that is no value leaves its field empty, which is then no second fault.
+    names = {each.field.replace(".", "_") for each in known}
+    return [each for each in found if each.field.replace(".", "_") not in names]
+
+
+def _of_expression(spec: str) -> list[Fault]:
+    # A definition is parsed only when every field is well-formed by itself.
+    try:
+        parse(spec)
+    except ExpressionError as error:
+        return [Fault(error.field, error.problem)]
+    return []
+
+
+def _understood(form: Mapping[str, str]) -> tuple[dict[str, Any], list[Fault]]:
+    """The fields, None for text that is no value, and what is wrong with each such text."""
+    faults = list[Fault]()
+
+    def value(read_one: Callable[..., Any], name: str, *given: Any, **options: Any) -> Any:
+        try:
+            return read_one(name, *given, **options)
+        except InvalidField as error:
+            faults.append(Fault(error.field, str(error).removeprefix(f"{error.field}: ")))
+            return None
+
     fields: dict[str, Any] = {}
     for name in TEXTS:
         text = form[name].strip()
@@ -61,17 +110,17 @@ def read(form: Mapping[str, str]) -> dict[str, Any]:
         else:
             fields[name] = None
     for name in NUMBERS:
-        fields[name] = _number(name, form[name], optional=name in OPTIONAL)
+        fields[name] = value(_number, name, form[name], optional=name in OPTIONAL)
     fields["backoff"] = {
-        "base_ms": _number("backoff_base_ms", form["backoff_base_ms"]),
-        "factor": _decimal("backoff_factor", form["backoff_factor"]),
-        "max_ms": _number("backoff_max_ms", form["backoff_max_ms"]),
+        "base_ms": value(_number, "backoff_base_ms", form["backoff_base_ms"]),
+        "factor": value(_decimal, "backoff_factor", form["backoff_factor"]),
+        "max_ms": value(_number, "backoff_max_ms", form["backoff_max_ms"]),
     }
-    fields["args"] = read_array("args", form["args"].strip() or "[]")
-    fields["kwargs"] = read_object("kwargs", form["kwargs"].strip() or "{}")
+    fields["args"] = value(read_array, "args", form["args"].strip() or "[]")
+    fields["kwargs"] = value(read_object, "kwargs", form["kwargs"].strip() or "{}")
     if fields["missed_run_policy"] != "backfill":
         fields["backfill_limit"] = None  # the field is there for whoever chooses to backfill
-    return fields
+    return fields, faults
 
 
 def changes(form: Mapping[str, str], definition: ScheduleDefinition, *, restated: bool = False) -> dict[str, Any]:

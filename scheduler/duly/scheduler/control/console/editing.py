@@ -20,6 +20,7 @@ from duly.scheduler.control.console.failing import Failure, describe
 from duly.scheduler.control.console.forms import Fields, form_reader, number
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site, see
+from duly.scheduler.control.console.suggesting import known_tasks
 
 COMPARED = 10
 
@@ -142,6 +143,7 @@ def _form(
         status=200 if failure is None else failure.status,
         record=record,
         form=form,
+        tasks=known_tasks(site.store),
         restated=restated,
         foreseen=foreseen,
         failure=failure,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from duly.common.errors import DulyError
 from duly.common.explain.text import one_line
-from duly.scheduler.control.problems import Problem, of_error
+from duly.scheduler.control.problems import MOST_FAULTS, Problem, of_error
 
 LONGEST_LINE = 600
 # The store speaks of commands where the console has a button.
@@ -40,11 +41,20 @@ class Failure:
     message: str
     code: str
     field: str | None = None
+    faults: Sequence[tuple[str, str]] = ()
+    """Every field at fault with what is wrong with it, where there are several."""
 
     @property
     def title(self) -> str:
         wrong = self.code == "unexpected"
         return "Something went wrong" if wrong else _TITLES.get(self.status, "Something went wrong")
+
+    @property
+    def inputs(self) -> set[str]:
+        """The names of a form's inputs that are to be looked at."""
+        fields = [self.field] if self.field else [name for name, _ in self.faults]
+        names = {name.replace("backoff.", "backoff_").partition(".")[0] for name in fields}
+        return names | {f"backoff_{each}" for each in ("base_ms", "factor", "max_ms") if "backoff" in names}
 
     @property
     def away(self) -> bool:
@@ -60,5 +70,8 @@ def describe(error: DulyError) -> Failure:
 def of_problem(problem: Problem) -> Failure:
     """The same for what the API would answer."""
     message = _HERE.get(problem.code) or one_line(problem.detail)[:LONGEST_LINE]
+    if len(problem.errors) > 1:
+        faults = [(each.field, one_line(each.message)[:LONGEST_LINE]) for each in problem.errors[:MOST_FAULTS]]
+        return Failure(int(problem.status), message, problem.code, faults=faults)
     fault = problem.errors[0].field if problem.errors else None
     return Failure(int(problem.status), message, problem.code, fault)

@@ -19,6 +19,7 @@ _DONE = {
     "resolved": "Resolved.",
     "again": "This was recorded before; nothing was changed.",
     "approved": "Approved; a worker runs it next.",
+    "refused": "Refused: it never runs.",
 }
 
 
@@ -35,7 +36,7 @@ def register(router: APIRouter, site: Site) -> None:
     def occurrence(request: Request, schedule_id: str, tick: str, done: str = "") -> Response:
         site.reader(request)
         view = look(site.store, Occurrence(check_schedule_id(schedule_id), read_tick(tick)))
-        return site.page(request, "occurrence.html", now_ms=view.told.now_ms, view=view, notice=_DONE.get(done))
+        return site.page(request, "occurrence.html", now_ms=view.told.now_ms, view=view, notice=_notice(view, done))
 
     router.get("/schedules/{schedule_id}/ticks/{tick}")(occurrence)
 
@@ -46,3 +47,11 @@ def look(store: Store, occurrence: Occurrence) -> View:
     if told.record is None:
         return View(told, None, ())
     return View(told, recomputed(told.record), claimants(told.record))
+
+
+def _notice(view: View, done: str) -> str | None:
+    """What was just done, told so that it is not taken for how the tick stands by now."""
+    record = view.told.record
+    if done == "resolved" and record is not None and record.hold_reason:
+        return "Your resolution is on record. After it, the occurrence was held again, as the timeline shows."
+    return _DONE.get(done)

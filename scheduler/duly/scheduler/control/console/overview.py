@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from duly.common.errors import InvalidField
+from duly.common.explain import presence
 from duly.common.identity import Occurrence
 from duly.common.instant import to_ms
 from duly.common.records.occurrence import OccurrenceRecord
@@ -29,10 +30,16 @@ class Process:
     name: str
     role: str
     state: str
+    told: str
+    """Its state in words."""
     queues: str
     runs: Occurrence | None
     seen_ms_ago: int
     holds_duty: bool
+
+    @property
+    def there(self) -> bool:
+        return self.state != presence.UNSEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class View:
     schedules: int
     holds: int
     processes: list[Process]
+    there: int
+    """How many processes are there, those that are not shown included."""
     more_processes: int
     queues: list[dict[str, Any]]
     more_queues: int
@@ -83,6 +92,7 @@ def look(store: Store) -> View:
         snapshot["schedules"],
         snapshot["holds"],
         [_process(each, duty["holder"]) for each in workers[:MOST_WORKERS]],
+        len(presence.present(workers)),
         max(0, len(workers) - MOST_WORKERS),
         queues[:MOST_QUEUES],
         max(0, len(queues) - MOST_QUEUES),
@@ -98,7 +108,8 @@ def _process(details: dict[str, Any], holder: str | None) -> Process:
     return Process(
         str(details["name"]),
         str(details.get("role") or "-"),
-        str(details.get("state") or "-"),
+        presence.state(details, holder),
+        presence.state_in_words(details, holder),
         " ".join(map(str, queues)) if isinstance(queues, list) else "",
         _occurrence(details.get("occurrence")),
         details["seen_ms_ago"],

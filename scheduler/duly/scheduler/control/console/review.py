@@ -24,6 +24,9 @@ from duly.scheduler.control.console.forms import Fields, Given, form_reader, num
 from duly.scheduler.control.console.once import new_key
 from duly.scheduler.control.console.site import Site, see
 
+EVENTS_READ = 200
+"""How many enqueue events are looked through for ticks that were skipped since the hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -36,6 +39,8 @@ class View:
     sides: Sequence[Claimant]
     timeline: Sequence[RunEvent]
     others: int
+    skipped: str | None
+    """How many ticks its quarantine has skipped since it is held; None where none was."""
     outcomes: Sequence[tuple[str, str, str]]
 
 
@@ -54,10 +59,15 @@ def register(router: APIRouter, site: Site) -> None:
         store, occurrence = site.store_of(request), _occurrence(schedule_id, tick)
         return _settle(site, request, occurrence, fields, lambda: _approve(store, occurrence, fields))
 
+    def refuse(request: Request, schedule_id: str, tick: str, fields: Fields = sent) -> Response:
+        store, occurrence = site.store_of(request), _occurrence(schedule_id, tick)
+        return _settle(site, request, occurrence, fields, lambda: _refuse(store, occurrence, fields))
+
     router.get("/holds/{schedule_id}/{tick}")(review)
     router.post("/holds/{schedule_id}/{tick}/resolve")(resolve)
     router.post("/holds/{schedule_id}/{tick}/approve")(approve)
-    for name in ("resolve", "approve"):
+    router.post("/holds/{schedule_id}/{tick}/refuse")(refuse)
+    for name in ("resolve", "approve", "refuse"):
         router.get(f"/holds/{{schedule_id}}/{{tick}}/{name}")(_back)
 
 
@@ -88,6 +98,7 @@ def look(store: Store, occurrence: Occurrence) -> View:
         claimants(record),
         timeline_of(store, occurrence),
         max(0, _held(store, occurrence.schedule_id) - 1),
+        _skipped(store, record),
         _outcomes(record),
     )
 
@@ -120,12 +131,13 @@ def _resolve(store: Store, occurrence: Occurrence, fields: Fields) -> str:
         outcome = Resolution(fields.get("outcome", ""))
     except ValueError:
         raise InvalidField("outcome", "say what you found") from None
-    extra = number(fields, "extra_attempts") if fields.get("extra_attempts", "").strip() else 0
+    again = outcome is Resolution.NO_COMMITTED_RESULT  # the field is there for whoever chooses another attempt
+    extra = number(fields, "extra_attempts") if again and fields.get("extra_attempts", "").strip() else 0
     evidence, by = fields.get("evidence", ""), fields.get("by", "")
-    _, again = store.holds.resolve(occurrence, outcome, by, evidence, extra, seen=number(fields, "seen"))
+    _, replayed = store.holds.resolve(occurrence, outcome, by, evidence, extra, seen=number(fields, "seen"))
     if fields.get("catch_up") == "latest":
         _catch_up(store, occurrence)
-    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={'again' if again else 'resolved'}"
+    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={'again' if replayed else 'resolved'}"
 
 
 def _catch_up(store: Store, occurrence: Occurrence) -> None:
@@ -143,13 +155,33 @@ def _approve(store: Store, occurrence: Occurrence, fields: Fields) -> str:
     return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={word}"
 
 
+def _refuse(store: Store, occurrence: Occurrence, fields: Fields) -> str:
+    evidence, by = fields.get("evidence", ""), fields.get("by", "")
+    _, replayed = store.holds.resolve(occurrence, Resolution.ABANDONED, by, evidence, seen=number(fields, "seen"))
+    word = "again" if replayed else "refused"
+    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={word}"
+
+
+def _skipped(store: Store, record: OccurrenceRecord) -> str | None:
+    """Told from the latest enqueue events alone; where they do not reach back to the hold, as a lower bound."""
+    held_ms = record.held_ms
+    if held_ms is None:
+        return None
+    events, older = store.trails.events(record.occurrence.schedule_id, EVENTS_READ)
+    skipped = sum(each.count for each in events if each.reason == "quarantined" and each.recorded_ms >= held_ms)
+    if not skipped:
+        return None
+    cut = older is not None and events[-1].recorded_ms >= held_ms
+    return f"at least {count(skipped, 'tick')}" if cut else count(skipped, "tick")
+
+
 def _outcomes(record: OccurrenceRecord) -> list[tuple[str, str, str]]:
     """What a reviewer can find, each with what happens next."""
     left = record.retry_budget - record.attempt
     again = (
         f"Attempt {record.attempt + 1} of {record.retry_budget} is made next."
         if left > 0
-        else f"All {count(record.retry_budget, 'attempt')} were made: allow at least 1 extra, which is made next."
+        else f"Its budget of {count(record.retry_budget, 'attempt')} is spent: allow at least 1 extra, made next."
     )
     return [
         (Resolution.NO_COMMITTED_RESULT.value, "The effect did not happen", again),

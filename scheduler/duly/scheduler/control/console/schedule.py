@@ -9,14 +9,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from duly.common.explain import cursors
+from duly.common.explain.presence import present
 from duly.common.explain.ticks import Tick, next_ticks
 from duly.common.explain.trails import find_schedule
 from duly.common.explain.workers import missing
 from duly.common.identity import canonical_json, check_schedule_id
 from duly.common.instant import to_ms
-from duly.common.records.schedule import ScheduleRecord
+from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store import Store
+from duly.common.store.schedules import latest_missed
 from duly.scheduler.control.console.failing import Failure
 from duly.scheduler.control.console.forms import Given
 from duly.scheduler.control.console.once import new_key
@@ -72,6 +74,8 @@ class View:
     """Where each list goes on; None where there is nothing older."""
     history_cut: bool
     """Whether there are transitions that were not looked through."""
+    missed_ms: int | None
+    """The tick that its quarantine skipped and that may still be run; None where there is none."""
 
 
 def register(router: APIRouter, site: Site) -> None:
@@ -134,7 +138,7 @@ def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
         schedule_id,
         now_ms,
         record,
-        None if definition is None else missing(snapshot["workers"], definition.task, definition.queue),
+        None if definition is None else missing(present(snapshot["workers"]), definition.task, definition.queue),
         [] if definition is None else next_ticks(definition.timetable, now_ms, UPCOMING),
         tick_strip(latest, history),
         runs,
@@ -148,7 +152,18 @@ def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
             cursors.CHANGES.encode(older_changes),
         ),
         history_cut,
+        None if record is None else _missed(record, latest, now_ms),
     )
+
+
+def _missed(record: ScheduleRecord, newest_first: Sequence[EnqueueEvent], now_ms: int) -> int | None:
+    """What a release would run, where one is asked for: after a quarantine."""
+    if record.held or record.state is not ScheduleState.ACTIVE or record.carry:
+        return None
+    tick_ms = latest_missed(record, now_ms)
+    skipped = (each for each in newest_first if each.reason == "quarantined")
+    by_quarantine = tick_ms is not None and any(e.first_tick_ms <= tick_ms <= e.last_tick_ms for e in skipped)
+    return tick_ms if by_quarantine else None
 
 
 def _history(store: Store, schedule_id: str) -> tuple[list[RunEvent], bool]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
 from duly.common.explain import cursors
+from duly.common.explain.presence import present
+from duly.common.explain.workers import missing
 from duly.common.identity import SCHEDULE_ID
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.store import Store
@@ -36,6 +39,8 @@ class Row:
 
     record: ScheduleRecord
     strip: Strip
+    warning: str | None
+    """What no worker that is there does and the schedule needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +105,14 @@ def look(store: Store, wanted: Wanted, cursor: str | None = None) -> View:
         records, following = store.schedules.page(PAGE, after)
     else:
         records, following, looked_at = store.search.page(wanted, PAGE, after)
-    rows = [Row(record, _strip(store, record.schedule_id)) for record in records]
+    # An empty page, as a search that goes on finds, has nothing that a worker could be missing for.
+    there = present(store.fleet.snapshot()["workers"]) if records else []
+    rows = [Row(each, _strip(store, each.schedule_id), _warning(each, there)) for each in records]
     return View(store.schedules.now_ms(), wanted, rows, cursor, kind.encode(following), after, looked_at)
+
+
+def _warning(record: ScheduleRecord, there: Sequence[Mapping[str, Any]]) -> str | None:
+    return missing(there, record.definition.task, record.definition.queue)
 
 
 def _strip(store: Store, schedule_id: str) -> Strip:

@@ -39,6 +39,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+LONGEST_TEXT = 5_000
+"""What a page shows of one text, whoever wrote it to the store; forms show theirs whole."""
 SIGN_IN = "/login"
 ACTOR = "console"
 """Who a change is recorded as."""
@@ -178,7 +180,11 @@ def environment() -> Environment:
 def _finalize(value: Any) -> Any:
     if isinstance(value, Markup):
         return value
-    return "" if value is None else safe(value) if isinstance(value, str) else value
+    return "" if value is None else _shown(value) if isinstance(value, str) else value
+
+
+def _shown(text: str) -> str:
+    return safe(text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ...")
 
 
 @cache

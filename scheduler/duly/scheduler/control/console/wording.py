@@ -40,6 +40,13 @@ def policy(definition: ScheduleDefinition) -> str:
     return POLICIES[definition.missed_run_policy]
 
 
+def policy_meaning(definition: ScheduleDefinition) -> str:
+    """What the policy does after an outage, with the schedule's own number."""
+    return POLICY_MEANINGS[definition.missed_run_policy].replace(
+        "the N latest", f"the {definition.backfill_limit} latest"
+    )
+
+
 def tone(state: str | None) -> str:
     """The shape and colour of a state of an occurrence or a schedule, or of an outcome in the audit trail."""
     if state is None:
@@ -80,14 +87,17 @@ def plain(code: str) -> str:
 
 GLOBALS: dict[str, Any] = {
     "audit_reason": words.audit_reason,
+    "cause": words.cause,
     "clock": clock,
     "count": count,
     "duration": duration,
     "fleet_name": fleet_name,
     "hold_reason": words.hold_reason,
     "iso": to_rfc3339,
+    "last_error": words.last_error,
     "plain": plain,
     "policy": policy,
+    "policy_meaning": policy_meaning,
     "POLICIES": POLICIES,
     "POLICY_MEANINGS": POLICY_MEANINGS,
     "relative": relative,
