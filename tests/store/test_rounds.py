@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from duly.common.clock import SystemClock
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
@@ -22,7 +23,8 @@ from duly.common.store.turns import Hand, TurnStore
 from duly.worker import group_guard, tasks
 from duly.worker import rounds as rounds_module
 from duly.worker.group_guard import GroupGuard
-from duly.worker.horse import Limits
+from duly.worker.horse import Keeping, Limits
+from duly.worker.lease_keeper import LeaseKeeper
 from duly.worker.rounds import Rounds
 from duly.worker.run import current_run
 from duly.worker.stable import Stable
@@ -43,7 +45,7 @@ class Employer:
 
     def has_in_hand(self, hand: Hand) -> None: ...
 
-    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None: ...
+    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None: ...
 
     def has_done(self, hand: Hand) -> None: ...
 
@@ -109,6 +111,15 @@ def noting(log: Path, then: Callable[[], Any] = lambda: None) -> Callable[[], No
         then()
 
     return work
+
+
+def end_at_the_look_back() -> None:
+    """Have the work-horse end where it looks whether the attempt left it as it was."""
+
+    def end() -> str:
+        os._exit(1)
+
+    os.getcwd = end
 
 
 def pids(log: Path) -> list[int]:
@@ -280,12 +291,81 @@ def test_a_resting_work_horse_that_was_killed_is_replaced_before_anything_begins
     assert len(set(pids(log))) == 2
 
 
+def test_an_occurrence_whose_definition_cannot_be_read_spends_its_attempts_and_is_held(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path
+) -> None:
+    register(Effects.UNSAFE, noting(log))
+    odd, done = delivered(bench, "a", "b", retry_budget=1)
+    bench.backend.client.hset(bench.store.keys.schedule("a"), "definition", '{"task": "docs.refresh", "args": 1}')
+    yard = new_yard()
+    assert yard.rounds.run() == 2
+    assert (bench.record(odd).state, bench.record(odd).cause) == ("PENDING", "definition_unreadable")
+    assert bench.record(done).state == "SUCCEEDED"
+    recover(bench, odd)
+    yard.rounds.run()
+    assert (bench.record(odd).state, bench.record(odd).hold_reason) == ("HELD", "HOLD_RETRY_BUDGET_EXHAUSTED")
+    assert pids(log) == [yard.stable.pid]
+
+
+def test_a_work_horse_that_ends_behind_its_answer_loses_nothing(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path
+) -> None:
+    """What it looks for when it has answered may end it, too."""
+    register(Effects.UNSAFE, noting(log, end_at_the_look_back))
+    occurrences = delivered(bench, "a", "b")
+    yard = new_yard()
+    assert yard.rounds.run() == 2
+    assert yard.employer.lost == []
+    assert [bench.record(each).state for each in occurrences] == ["SUCCEEDED"] * 2
+    assert len(set(pids(log))) == 2
+
+
 def test_a_dismissed_work_horse_ends(bench: Bench, new_yard: Callable[..., Yard]) -> None:
     yard = new_yard()
     pid = yard.stable.ready()
     yard.stable.dismiss()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+# --- the thread that keeps leases ---------------------------------------------------------------------------
+
+
+class Kept:
+    """A lease that somebody must look at so many milliseconds after the attempt began."""
+
+    def __init__(self, due_ms: float, looked: Callable[[], None]) -> None:
+        self._due_ms = SystemClock().monotonic_ms() + due_ms
+        self._looked = looked
+
+    def next_look_ms(self) -> float:
+        return self._due_ms
+
+    def look(self) -> float:
+        self._looked()
+        return self.next_look_ms() + 60_000
+
+
+def test_attempts_that_end_before_their_lease_is_due_do_not_wake_the_thread_that_keeps_it() -> None:
+    looks, waits = [], threading.Event()
+    keeping = Keeping()
+    for _ in range(200):
+        keeping.attend(cast(LeaseKeeper, Kept(60_000, lambda: looks.append(1))))
+        keeping.attend(None)
+        waits.wait(0.0001)  # whoever was woken has its turn
+    assert len(looks) <= 2
+
+
+def test_a_lease_that_is_due_before_the_one_that_was_planned_for_is_looked_at_in_time() -> None:
+    keeping, looked = Keeping(), threading.Event()
+    keeping.attend(cast(LeaseKeeper, Kept(60_000, lambda: None)))
+    keeping.attend(None)
+    keeping.attend(cast(LeaseKeeper, Kept(20, looked.set)))
+    assert looked.wait(10)
+    looked.clear()
+    keeping.attend(None)
+    keeping.attend(cast(LeaseKeeper, Kept(20, looked.set)))
+    assert looked.wait(10)
 
 
 # --- SIGKILL after each answer of the store ----------------------------------------------------------------

@@ -159,8 +159,8 @@ def test_an_open_occurrence_runs_with_the_definition_it_was_enqueued_with(bench:
     occurrence = bench.due()
     bench.store.schedules.update("docs", {"kwargs": {"path": "new"}, "spec": "@every:3600000"})
     grant = bench.acquire(occurrence)
-    assert grant.definition is not None
-    assert grant.definition.kwargs == {"path": "old"}
+    assert grant.work is not None
+    assert grant.work.kwargs == {"path": "old"}
 
 
 def test_a_pause_does_not_make_an_open_occurrence_lose_its_definition(bench: Bench) -> None:
@@ -168,8 +168,8 @@ def test_a_pause_does_not_make_an_open_occurrence_lose_its_definition(bench: Ben
     occurrence = bench.due()
     bench.store.schedules.pause("docs", "deploying")
     grant = bench.acquire(occurrence)
-    assert grant.definition is not None
-    assert grant.definition.kwargs == {"path": "old"}
+    assert grant.work is not None
+    assert grant.work.kwargs == {"path": "old"}
 
 
 def test_superseded_definitions_go_when_the_last_open_occurrence_ends(bench: Bench) -> None:
@@ -446,8 +446,8 @@ def test_a_carried_tick_runs_with_the_arguments_it_was_defined_with(bench: Bench
     bench.sweep()
     [carried] = [tick for tick, outcome, _ in bench.events() if outcome == "enqueued"]
     grant = bench.acquire(Occurrence("docs", carried))
-    assert grant.definition is not None
-    assert grant.definition.kwargs == {"path": "old"}
+    assert grant.work is not None
+    assert grant.work.kwargs == {"path": "old"}
 
 
 def test_an_extra_run_keeps_its_definition_through_carried_ticks_and_a_further_edit(bench: Bench) -> None:
@@ -458,5 +458,5 @@ def test_an_extra_run_keeps_its_definition_through_carried_ticks_and_a_further_e
     bench.sweep()
     bench.store.schedules.update("docs", {"kwargs": {"path": "third"}})
     grant = bench.acquire(run)
-    assert grant.definition is not None
-    assert grant.definition.kwargs == {"path": "second"}
+    assert grant.work is not None
+    assert grant.work.kwargs == {"path": "second"}

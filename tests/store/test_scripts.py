@@ -83,6 +83,14 @@ def test_a_reply_that_nobody_asked_for_answers_no_later_call(valkey: Backend) ->
         assert reply()[0] == "holding"
 
 
+def test_what_is_raised_while_the_server_is_at_work_leaves_no_reply_for_the_next_call(valkey: Backend) -> None:
+    scripts = Scripts(valkey.client, Settings(), shebang=True)
+    with scripts.on_one_line():
+        with pytest.raises(ZeroDivisionError), scripts.started("claim_duty", token="first", holder="a", ttl_ms=5_000):
+            raise ZeroDivisionError
+        assert scripts.call("release_duty", token="nobody")[0] == "not_held"
+
+
 def test_a_started_call_survives_that_the_server_forgot_the_script(valkey: Backend) -> None:
     scripts = Scripts(valkey.client, Settings(), shebang=True)
     valkey.client.script_flush()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from typing import Any
 
 import pytest
-from rq import Queue, Worker
+from rq import Queue
+from rq.executions import Execution
 from rq.job import Job, JobStatus
 from rq.registry import FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
 from duly.common.identity import Occurrence, new_token
 from duly.common.store.attempts import Claim, Ending
-from duly.common.store.turns import Hand, Last, Met, Moment, Success, Turn, as_returned
+from duly.common.store.turns import Hand, Last, Met, Moment, Success, Turn
 from tests.conftest import Backend
 from tests.store.conftest import Bench
 
@@ -133,6 +133,12 @@ def test_any_other_job_is_left_to_rq(bench: Bench, data: bytes) -> None:
     assert bench.queue()[0] == "odd"
 
 
+def test_a_job_that_is_asked_for_again_is_the_one_of_that_claim_and_no_earlier_one(bench: Bench) -> None:
+    first, second = delivered(bench, "a", "b")
+    assert turn(bench, token="0" * 32).occurrence == first
+    assert turn(bench, token="1" * 32, again=True).occurrence == second
+
+
 def test_an_entry_whose_job_is_gone_is_dropped(bench: Bench) -> None:
     bench.backend.client.rpush("rq:queue:default", "gone", "gone")
     (occurrence,) = delivered(bench, "a")
@@ -143,46 +149,37 @@ def test_rq_s_tools_see_the_job_start_and_finish(valkey: Backend) -> None:
     bench = Bench(valkey, valkey.store())
     raw = RqSide(valkey)
     delivered(bench, "a")
-    Worker(["default"], name="w", connection=raw.client).register_birth()
     met = turn(bench)
     assert met.hand is not None
     job = raw.job(met.hand.job_id)
-    (seen,) = Worker.all(connection=raw.client)
     assert job.get_status() is JobStatus.STARTED
     assert job.worker_name == "w"
-    assert seen.get_current_job_id() == job.id
     started = StartedJobRegistry("default", connection=raw.client)
     assert started.get_job_and_execution_ids() == [(job.id, met.hand.execution)]
 
     turn(bench, last=begun(bench, met), queues=[])
     job = raw.job(met.hand.job_id)
-    assert (job.get_status(), job.return_value()) == (JobStatus.FINISHED, "recorded")
+    assert job.get_status() is JobStatus.FINISHED
     assert job.ended_at is not None
     assert started.get_job_ids() == []
     assert FinishedJobRegistry("default", connection=raw.client).get_job_ids() == [job.id]
-    (seen,) = Worker.all(connection=raw.client)
-    assert seen.get_current_job_id() is None
-    assert all(raw.client.ttl(key) > 0 for key in (job.key, f"rq:results:{job.id}"))
+    assert raw.client.ttl(job.key) > 0
     assert Queue("default", connection=raw.client).count == 0
 
 
-def test_a_job_that_ended_without_a_success_is_finished_with_its_word(valkey: Backend) -> None:
+def test_an_execution_that_rq_was_shown_leaves_nothing_behind(valkey: Backend) -> None:
     bench = Bench(valkey, valkey.store())
     raw = RqSide(valkey)
     delivered(bench, "a")
     met = turn(bench)
     assert met.hand is not None
-    after = turn(bench, last=Last(met.hand, word="held"))
+    execution = Execution(met.hand.execution, met.hand.job_id, raw.client, "w")
+    execution.save(70)
+    raw.client.sadd("rq:worker:w:executions", execution.composite_key)
+    after = turn(bench, last=Last(met.hand, shown=True))
     assert after.ending is None
-    assert raw.job(met.hand.job_id).return_value() == "held"
-
-
-@pytest.mark.parametrize("word", ["recorded", "held", "late", "missing"])
-def test_the_script_knows_its_words_as_rq_keeps_them(word: str) -> None:
-    from duly.common.store.scripts import source
-
-    assert f"{word} = '{as_returned(word)}'" in source("turn").text
-    assert base64.b64decode(as_returned(word)) == f'"{word}"'.encode()
+    assert raw.client.exists(execution.key, "rq:worker:w:executions") == 0
+    assert raw.job(met.hand.job_id).get_status() is JobStatus.FINISHED
 
 
 class RqSide:

@@ -77,8 +77,11 @@ class Attempter:
             return self.attempt(Occurrence(occurrence.schedule_id, int(grant.newer_tick_ms or 0)), 1)
         if grant.lease is None:
             return grant.claim.value
-        assert task is not None
         with self._keeper(self._attempts, grant.lease, asked_ms, self._clock) as keeper:
+            if grant.work is None or task is None:
+                log.error("%s: its definition cannot be read", occurrence, extra={"action": "definition_unreadable"})
+                given_up = partial(self._attempts.relinquish, grant.lease, "definition_unreadable")
+                return self._record(keeper, grant.lease, given_up)
             return self._under_lease(task, grant, keeper)
 
     def _under_lease(self, task: Task, grant: Grant, keeper: Keeper) -> str:
@@ -131,18 +134,16 @@ class Attempter:
     def _perform(self, task: Task, grant: Grant, keeper: Keeper) -> Outcome:
         """Have the task run, here and now; whoever has another place for it says so by overriding this."""
         assert grant.lease is not None
-        assert grant.record is not None
-        assert grant.definition is not None
+        assert grant.work is not None
         assert isinstance(keeper, LeaseKeeper)
-        definition = grant.definition
-        run = run_of(grant.lease, grant.record.idempotency_key, definition.timeout_ms, self._attempts)
-        return perform(task.function, definition.args, definition.kwargs, run, definition.timeout_ms, keeper)
+        work = grant.work
+        run = run_of(grant.lease, grant.idempotency_key, work.timeout_ms, self._attempts)
+        return perform(task.function, work.args, work.kwargs, run, work.timeout_ms, keeper)
 
     def _probe(self, task: Task, grant: Grant, keeper: Keeper) -> Probed:
         """Ask the task's probe, in the same place."""
-        assert grant.record is not None
         assert isinstance(keeper, LeaseKeeper)
-        return ask_probe(task, grant.record.idempotency_key, keeper)
+        return ask_probe(task, grant.idempotency_key, keeper)
 
     def _succeed(self, keeper: Keeper, lease: Lease, result_ref: str) -> str:
         """Have the success recorded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duly.common.contract import BackoffState, Decision, decide
+from duly.common.contract import BackoffState, Decision, decision_of
 from duly.common.records.evidence import Evidence, Reconciled
 from duly.common.records.occurrence import Effects
 from duly.common.store.attempts import Judgement
@@ -21,7 +21,7 @@ def judge(evidence: Evidence, effects: Effects, probed: str | None = None) -> Ju
     """
     unknown = evidence.outcome_unknown and not evidence.late_results
     reconciled = _settled(effects, probed) if unknown else Reconciled.BY_NOTHING
-    return Judgement(decide(evidence.case(reconciled)).decision, evidence, reconciled)
+    return Judgement(decision_of(evidence.case(reconciled)), evidence, reconciled)
 
 
 def _settled(effects: Effects, probed: str | None) -> Reconciled:

@@ -78,7 +78,8 @@ class LeaseOfWorker:
 class Keeping:
     """The one thread of a work-horse that keeps the lease of whatever it runs, from attempt to attempt.
 
-    It is woken only when it would look too late otherwise: most attempts end before their lease is to be renewed.
+    It is woken only when it would look too late otherwise: most attempts end before their lease is to be renewed. What
+    it was woken for stays its plan when the attempt has ended meanwhile, so that the next one finds it planned.
     """
 
     def __init__(self) -> None:
@@ -98,17 +99,22 @@ class Keeping:
     def look_by(self, instant_ms: float) -> None:
         """Have a look no later than this."""
         if instant_ms < self._until_ms:
+            self._until_ms = instant_ms
             self._changed.set()
 
     def _keep(self) -> None:
+        clock = SystemClock()
         while True:
-            with self._looking:
-                until_ms = self._keeper.look() if self._keeper is not None else math.inf
-                self._until_ms = until_ms
-            wait_ms = until_ms - SystemClock().monotonic_ms()
-            self._changed.wait(None if wait_ms == math.inf else max(wait_ms, 1.0) / 1000)
             self._changed.clear()
-            self._until_ms = math.inf  # while it looks, whoever comes with something new wakes it again
+            # While it looks, whoever comes with something new wakes it again.
+            planned_ms, self._until_ms = self._until_ms, math.inf
+            with self._looking:
+                next_ms = planned_ms if self._keeper is None else self._keeper.look()
+            now_ms = clock.monotonic_ms()
+            if next_ms <= now_ms and self._keeper is None:
+                next_ms = math.inf
+            self._until_ms = min(next_ms, self._until_ms)
+            self._changed.wait(None if next_ms == math.inf else max(next_ms - now_ms, 1.0) / 1000)
 
 
 class HorseKeeper(LeaseKeeper):
@@ -137,7 +143,10 @@ def serve(work: Channel, lease: Channel, limits: Limits) -> NoReturn:
             answer = contextvars.copy_context().run(horse.do, asked)
             _flush()
             work.send(answer)
-            if answer["spent"]:
+            # What the attempt left over is looked for while its worker records the outcome.
+            spent = "failure" if answer["failed"] else horse.spent()
+            work.send({"spent": spent})
+            if spent:
                 break
     except ChannelBroken:
         os._exit(0)
@@ -173,14 +182,9 @@ class _Horse:
                 outcome = self._run(task, asked, lease, keeper)
                 answer = {"kind": outcome.kind.value, "said": outcome.said}
                 failed = outcome.kind is not Kind.SUCCEEDED
-        return {**answer, "spent": "failure" if failed else self._spent()}
+        return {**answer, "failed": failed}
 
-    def _run(self, task: Task, asked: dict[str, Any], lease: Lease, keeper: LeaseKeeper) -> Outcome:
-        timeout_ms = asked["timeout_ms"]
-        run = run_of(lease, asked["key"], timeout_ms, self._attempts)
-        return perform(task.function, asked["args"], asked["kwargs"], run, timeout_ms, keeper)
-
-    def _spent(self) -> str:
+    def spent(self) -> str:
         """Why the next attempt must not run here; empty when it may."""
         if self._jobs >= self._limits.jobs:
             return "jobs"
@@ -192,6 +196,11 @@ class _Horse:
         if _environment() != self._environment:
             return "environment"
         return "memory" if self._memory.grown_mb() > self._limits.growth_mb else ""
+
+    def _run(self, task: Task, asked: dict[str, Any], lease: Lease, keeper: LeaseKeeper) -> Outcome:
+        timeout_ms = asked["timeout_ms"]
+        run = run_of(lease, asked["key"], timeout_ms, self._attempts)
+        return perform(task.function, asked["args"], asked["kwargs"], run, timeout_ms, keeper)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,9 @@ class Rider(Attempter):
         return super()._carry_out(task, lease, judgement, cause, keeper)
 
     def _perform(self, task: Task, grant: Grant, keeper: Keeper) -> Outcome:
-        definition = grant.definition
-        assert definition is not None
-        more = {"args": definition.args, "kwargs": definition.kwargs, "timeout_ms": definition.timeout_ms}
+        work = grant.work
+        assert work is not None
+        more = {"args": work.args, "kwargs": work.kwargs, "timeout_ms": work.timeout_ms}
         return outcome_in(self._ask("run", task, grant, keeper, **more))
 
     def _probe(self, task: Task, grant: Grant, keeper: Keeper) -> Probed:
@@ -89,9 +89,8 @@ class Rider(Attempter):
 
     def _ask(self, what: str, task: Task, grant: Grant, keeper: Keeper, **more: Any) -> dict[str, Any]:
         assert grant.lease is not None
-        assert grant.record is not None
         assert isinstance(keeper, LeaseInHand)
-        message = request(task, grant.lease, grant.record.idempotency_key, keeper.asked_ms, do=what, **more)
+        message = request(task, grant.lease, grant.idempotency_key, keeper.asked_ms, do=what, **more)
         return self._stable.ask(message, keeper.renew, self._look)
 
     def _succeed(self, keeper: Keeper, lease: Lease, result_ref: str) -> str:

@@ -42,8 +42,8 @@ class Employer(Protocol):
     def has_in_hand(self, hand: Hand) -> None:
         """A job was taken."""
 
-    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None:
-        """It has been running for a while."""
+    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None:
+        """It has been running for a while; ``first``: nobody has looked before."""
 
     def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
         """Its work-horse ended under it."""
@@ -88,10 +88,8 @@ class Rounds:
             goes_on = not self.employer.must_stop and self.clock.monotonic_ms() < ends_ms
             if hand is None and last is None and not goes_on:
                 return taken
-            if goes_on:
-                self.stable.ready()  # a new one wakes up while the store is at work
             asked_ms, owner = self.clock.monotonic_ms(), self._next_owner()
-            turn = self._turn(owner, last, hand, self.queues() if goes_on else (), rider)
+            turn = self._turn(owner, last, hand, self.queues() if goes_on else None, rider)
             if turn.hand is None or turn.occurrence is None:
                 return taken
             hand, taken = None, taken + 1
@@ -103,8 +101,9 @@ class Rounds:
         return f"{self.worker}@{self.pid}.{self._made}"
 
     def _turn(
-        self, owner: str, last: Last | None, given: Hand | None, queues: Sequence[str], rider: Rider | None
+        self, owner: str, last: Last | None, given: Hand | None, queues: Sequence[str] | None, rider: Rider | None
     ) -> Turn:
+        """``queues``: None when no further job is to be taken; otherwise a work-horse gets ready meanwhile."""
         token, again = new_token(), False
         while True:
             moment = now()
@@ -112,13 +111,14 @@ class Rounds:
                 turn = self.store.turns.turn(
                     self.worker,
                     Moment(moment.timestamp(), utcformat(moment)),
-                    queues=queues,
+                    queues=queues or (),
                     tasks=self._tasks,
                     token=token,
                     owner=owner,
                     last=last,
                     given=given,
                     again=again,
+                    meanwhile=None if queues is None else self.stable.ready,
                 )
             except StoreUnavailable as error:
                 if rider is None or rider.proven is None or not rider.proven.alive:
@@ -136,16 +136,24 @@ class Rounds:
         assert occurrence is not None
         if turn.met is Met.REFUSED:
             log.warning("%s: its task is not registered here", occurrence, extra={"action": "task_not_registered"})
-            return Last(hand, word="task_not_registered"), None
+            return Last(hand), None
         assert turn.grant is not None
         self.employer.has_in_hand(hand)
-        rider = Rider(self.store, self.stable, lambda: self.employer.looks_after(hand, occurrence), owner, self.clock)
-        task = find_task(turn.grant.record.task) if turn.grant.record is not None else None
+        shown = False
+
+        def look() -> None:
+            nonlocal shown
+            self.employer.looks_after(hand, occurrence, first=not shown)
+            shown = True
+
+        rider = Rider(self.store, self.stable, look, owner, self.clock)
+        task = find_task(turn.grant.work.task) if turn.grant.work is not None else None
         try:
             word = rider.take(task, occurrence, turn.grant, asked_ms)
+            if turn.grant.lease is None:
+                log.info("%s not attempted: %s", occurrence, word, extra={"action": "not_attempted"})
         except StoreUnavailable as error:
             log.warning("%s not attempted: %s", occurrence, error, extra={"action": error.code})
-            word = error.code
         except BaseException as error:
             status = error.status if isinstance(error, HorseDied) else self.stable.kill()
             why = "" if isinstance(error, HorseDied | ChannelBroken) else f"the attempt ended by {type(error).__name__}"
@@ -154,4 +162,4 @@ class Rounds:
                 raise
             return None, None
         self.employer.has_done(hand)
-        return Last(hand, rider.unrecorded, word), rider
+        return Last(hand, rider.unrecorded, shown), rider

@@ -158,16 +158,26 @@ class FleetWorker(Worker):
         execution = Execution(hand.execution, hand.job_id, self.connection, self.name)
         self.executions[execution.id] = execution
 
-    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None:
-        """It has been running for a while."""
+    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None:
+        """It has been running for a while: from now on RQ's tools see what this worker does."""
         self._say("busy", occurrence, hand.job_id)
+        execution = self.executions[hand.execution]
         try:
             job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
-            super().maintain_heartbeats(job, self.executions[hand.execution])
+            if first:
+                self._show(execution, self.get_heartbeat_ttl(job))
+            super().maintain_heartbeats(job, execution)
         except NoSuchJobError:
             self.heartbeat()
         except redis.exceptions.RedisError as error:
             log.warning("no heartbeat: %s", type(error).__name__, extra={"action": "store_unavailable"})
+
+    def _show(self, execution: Execution, ttl_s: int) -> None:
+        with self.connection.pipeline(transaction=False) as pipeline:
+            execution.save(ttl_s, pipeline)
+            pipeline.sadd(self.executions_key, execution.composite_key)
+            pipeline.expire(self.executions_key, ttl_s + 60)
+            pipeline.execute()
 
     def has_done(self, hand: Hand) -> None:
         """It has ended; the next turn says so to RQ."""

@@ -42,6 +42,8 @@ class _Horse:
     lease: Channel
     poll: select.poll
     resting: bool = True
+    looks_back: bool = False
+    """It has answered, and has not said yet whether it can run another attempt."""
 
 
 class Stable:
@@ -64,6 +66,8 @@ class Stable:
         if self._horse is not None and _has_ended(self._horse.pid):
             log.warning("a resting work-horse ended; forking another", extra={"action": "horse_ended"})
             self._drop(kill=True)
+        if self._horse is not None and self._horse.looks_back:
+            self._hear_if_spent(self._horse)
         if self._horse is None:
             self._see_off()
             self._horse = self._fork()
@@ -81,8 +85,7 @@ class Stable:
         Meanwhile ``renew`` answers what it asks of its lease (`renewed`, `lost`, else nothing is known), and ``look``
         is called after half a second and then each ten.
         """
-        if self._horse is None:
-            self.ready()
+        self.ready()
         horse = self._horse
         assert horse is not None
         horse.resting = False
@@ -92,15 +95,25 @@ class Stable:
         except ChannelBroken:
             raise HorseDied(self._drop(kill=True)) from None
         horse.resting = True
-        spent = answer.get("spent")
-        if spent != "":
-            if spent not in {"jobs", "failure"}:
-                log.info("the work-horse is replaced: %s", spent, extra={"action": "horse_replaced"})
-            if spent == "failure":
-                self._drop(kill=True)
-            else:
-                self._let_go()
+        if answer.get("failed") is not False:
+            self._drop(kill=True)
+        else:
+            horse.looks_back = True
         return answer
+
+    def _hear_if_spent(self, horse: _Horse) -> None:
+        try:
+            spent = horse.work.receive().get("spent")
+        except ChannelBroken:
+            log.warning("a work-horse ended behind its answer", extra={"action": "horse_ended"})
+            self._drop(kill=True)
+            return
+        horse.looks_back = False
+        if spent == "":
+            return
+        if spent != "jobs":
+            log.info("the work-horse is replaced: %s", spent, extra={"action": "horse_replaced"})
+        self._let_go()
 
     def _let_go(self) -> None:
         """It has said that it ends, and what it did is over: nobody need wait for that now."""

@@ -29,7 +29,7 @@ case is looked at: whether a lease is real is for the store to say, this is what
 from __future__ import annotations
 
 from .case import BY_EXPRESSION, MANUAL, TIMETABLE, UNREADABLE, BackoffState, ByExpression, Case, Claim, Unreadable
-from .deciding import decide, holds_before_lease, standing_holds
+from .deciding import decide, decision_of, holds_before_lease, standing_holds
 from .decision import Decision, Verdict
 from .gates import GATES
 from .reading import MalformedCase, read_case
@@ -53,6 +53,7 @@ __all__ = [
     "Unreadable",
     "Verdict",
     "decide",
+    "decision_of",
     "examples",
     "holds_before_lease",
     "read_case",

@@ -16,13 +16,23 @@ _OF_TICKS = tuple(gate for gate in GATES if gate.before_lease and not gate.of_sc
 
 def decide(case: Case) -> Verdict:
     """The one decision that the case allows, with every hold there is; never raises on what `read_case` returns."""
+    decision, found = _weigh(case)
+    return _held(case, found) if found else _passed(case, decision)
+
+
+def decision_of(case: Case) -> Decision:
+    """The decision of `decide`, without the words that explain it to people."""
+    return _weigh(case)[0]
+
+
+def _weigh(case: Case) -> tuple[Decision, list[tuple[Gate, list[Fault]]]]:
+    """The decision; and what the gates found, where it holds."""
     found = [(gate, faults) for gate in GATES if (faults := gate.faults(case))]
-    if found and found[0][0].hold is Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE:
-        return _held(case, found)
-    done = _nothing_left_to_guard(case)
-    if done:
-        return _passed(case, done)
-    return _held(case, found) if found else _passed(case, _beyond_the_gates(case))
+    if not found or found[0][0].hold is not Decision.HOLD_SCHEDULE_IDENTITY_INCOMPLETE:
+        done = _nothing_left_to_guard(case)
+        if done:
+            return done, []
+    return (found[0][0].hold, found) if found else (_beyond_the_gates(case), [])
 
 
 def holds_before_lease(case: Case, standing: tuple[Decision, ...] | None = None) -> tuple[Decision, ...]:

@@ -6,17 +6,15 @@ exceptions; StoreUnavailable means that nothing is known, and the caller must tr
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
-from duly.common.errors import OccurrenceNotFound
+from duly.common.errors import InvalidField, OccurrenceNotFound
 from duly.common.identity import Occurrence, check_schedule_id
-from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.evidence import Decision, Evidence, Reconciled
 from duly.common.records.occurrence import Effects, OccurrenceRecord
+from duly.common.records.work import Work
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 from duly.common.store.scripts import Scripts, Value
@@ -67,17 +65,21 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A claim's answer; ``lease``, ``record``, ``definition`` and ``evidence`` come with ACQUIRED only.
+    """A claim's answer; ``lease``, ``work`` and ``evidence`` come with ACQUIRED only, ``work`` where it can be read.
 
     ``newer_tick_ms`` comes with COALESCED: the tick that took this one's place, when it is enqueued already.
     """
 
     claim: Claim
     lease: Lease | None = None
-    record: OccurrenceRecord | None = None
-    definition: ScheduleDefinition | None = None
+    work: Work | None = None
     evidence: Evidence | None = None
     newer_tick_ms: int | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        """The occurrence's; empty where the evidence has none, and then nothing begins."""
+        return str(self.evidence.fields.get("idempotency_key", "")) if self.evidence else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,24 +249,14 @@ def grant_from(reply: list[Any], occurrence: Occurrence, token: str, owner: str)
         return Grant(claim, newer_tick_ms=int(reply[1]) if reply[1] else None)
     if claim is not Claim.ACQUIRED:
         return Grant(claim)
-    _, now_ms, definition, evidence, told = reply
-    fields = json.loads(told)
-    record = OccurrenceRecord.from_hash(occurrence, fields)
-    assert record.fencing_token is not None
-    lease = Lease(
-        occurrence,
-        token,
-        owner,
-        record.fencing_token,
-        record.attempt,
-        int(now_ms),
-        int(fields["lease_ttl_ms"]),
-        int(fields["lease_expires_ms"]),
-    )
-    return Grant(claim, lease, record, _definition(definition or ""), Evidence.from_text(occurrence, evidence))
+    _, now_ms, definition, evidence, *of_lease = reply
+    fencing_token, attempt, ttl_ms, expires_ms = map(int, of_lease)
+    lease = Lease(occurrence, token, owner, fencing_token, attempt, int(now_ms), ttl_ms, expires_ms)
+    return Grant(claim, lease, _work(definition), Evidence.from_text(occurrence, evidence))
 
 
-@lru_cache(maxsize=256)
-def _definition(text: str) -> ScheduleDefinition:
-    """All ticks of a schedule come with the same text. What is read from it is never changed."""
-    return ScheduleDefinition.from_json(text)
+def _work(definition: str) -> Work | None:
+    try:
+        return Work.from_definition(definition)
+    except InvalidField:
+        return None

@@ -56,6 +56,7 @@ LIFETIMES: dict[str, Lifetime] = {
     "duty:holder": Lifetime.TTL,
     "lease:*": Lifetime.TTL,
     "worker:*": Lifetime.TTL,
+    "hand:*": Lifetime.TTL,
     "occurrence:*": Lifetime.OPEN,
     "manual:*": Lifetime.OPEN,
     "pending:*": Lifetime.OPEN,
@@ -142,6 +143,10 @@ class Keys:
         """What one process last said of itself."""
         return f"{self.prefix}:worker:{name}"
 
+    def hand(self, worker: str) -> str:
+        """The job that a worker, by its name in RQ, was last given, and the execution's name."""
+        return f"{self.prefix}:hand:{worker}"
+
     # One for each schedule.
     def schedule(self, schedule_id: str) -> str:
         """The schedule's record: definition, revision, state, next run."""
@@ -224,6 +229,7 @@ class Keys:
             "OCCURRENCE": f"{self.prefix}:occurrence:",
             "LEASE": f"{self.prefix}:lease:",
             "WORKER": self.worker(""),
+            "HAND": self.hand(""),
             "WAKE": self.wake_channel,
             "DUTY_FREE": self.duty_channel,
             "RQ": f"{RQ_KEY_PREFIX}:",

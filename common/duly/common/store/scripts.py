@@ -144,10 +144,11 @@ class Scripts:
 
     def call(self, name: str, rest: Iterable[Value] = (), /, **arguments: Value) -> list[Any]:
         """Run one script now and return its reply."""
-        if self._line is not None:
-            script = source(name)
-            return self.check(name, self._call_on_line(script, self._values(script, rest, arguments)))
-        return self.check(name, self._invoke(name, rest, arguments, self._client))
+        if self._line is None:
+            return self.check(name, self._invoke(name, rest, arguments, self._client))
+        values = self._values(source(name), rest, arguments)
+        self._send(self._line, source(name), values)
+        return self._reply(self._line, source(name), values)
 
     def queue(self, pipeline: Pipeline, name: str, rest: Iterable[Value] = (), /, **arguments: Value) -> None:
         """Put a call into a pipeline; give each of its replies to `check`."""
@@ -165,41 +166,41 @@ class Scripts:
         if not self._shebang:  # a fake has no socket to wait at
             yield lambda: self.call(name, rest, **arguments)
             return
-        script, values = self._script(source(name)), self._values(source(name), rest, arguments)
+        script, values = source(name), self._values(source(name), rest, arguments)
         pool = self._client.connection_pool
-        connection, answered = pool.get_connection(), False
+        connection, answered = self._line or pool.get_connection(), False
 
         def reply_of_server() -> list[Any]:
             nonlocal answered
-            try:
-                found = self._client.parse_response(connection, "EVALSHA")
-            except NoScriptError:
-                found = script(keys=self._keys, args=values)
             answered = True
-            return self.check(name, found)
+            return self._reply(connection, script, values)
 
         try:
-            connection.send_command("EVALSHA", script.sha, len(self._keys), *self._keys, *values)
+            self._send(connection, script, values)
             yield reply_of_server
         finally:
             if not answered:
                 connection.disconnect()
-            pool.release(connection)
+            if connection is not self._line:
+                pool.release(connection)
 
-    def _call_on_line(self, script: ScriptSource, values: list[Value]) -> Any:
+    def _send(self, connection: Any, script: ScriptSource, values: list[Value]) -> None:
         head = self._heads.get(script.name)
         if head is None:
             named = ["EVALSHA", self._script(script).sha, len(self._keys), *self._keys, *self._limits]
             head = self._heads[script.name] = b"".join(map(_packed, named))
         own = values[len(self._limits) :]
         count = 3 + len(self._keys) + len(values)
-        self._line.send_packed_command(
+        connection.send_packed_command(
             [b"*%d\r\n%b%b" % (count, head, b"".join(map(_packed, own)))], check_health=False
         )
+
+    def _reply(self, connection: Any, script: ScriptSource, values: list[Value]) -> list[Any]:
         try:
-            return self._line.read_response()
+            found = connection.read_response()
         except NoScriptError:
-            return self._script(script)(keys=self._keys, args=values)
+            found = self._script(script)(keys=self._keys, args=values)
+        return self.check(script.name, found)
 
     def check(self, name: str, reply: Any) -> list[Any]:
         """The reply itself when its first word is one that the script's header promises."""

@@ -5,9 +5,7 @@ RQ's account of the job is kept by the same script, as RQ's own worker keeps it.
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -58,11 +56,14 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What the worker did before: the job, and either the success to record or the word of what was recorded."""
+    """What the worker did before: the job, and the success to record, where there is one.
+
+    ``shown``: whether it took so long that the worker had to tell RQ's tools of it.
+    """
 
     hand: Hand
     success: Success | None = None
-    word: str = ""
+    shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,18 @@ class TurnStore:
         last: Last | None = None,
         given: Hand | None = None,
         again: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Turn:
         """End the last job and take the next from ``queues``, in their order, or ``given``, which is out of them.
 
         ``worker``: RQ's name of it. ``tasks``: what it can run. ``again``: the answer to the same call was lost.
+        ``meanwhile`` is called while the store is at work.
         """
         hand, success = (last.hand, last.success) if last else (Hand("", ""), None)
         lease = success.lease if success else None
-        with translated():
-            reply = self._scripts.call(
+        with (
+            translated(),
+            self._scripts.started(
                 "turn",
                 queues,
                 worker=worker,
@@ -125,7 +129,7 @@ class TurnStore:
                 last_job=hand.job_id,
                 last_queue=hand.queue,
                 last_execution=hand.execution,
-                returned=as_returned(last.word) if last else "",
+                shown=int(last.shown) if last else 0,
                 schedule_id=lease.occurrence.schedule_id if lease else "",
                 tick_ms=lease.occurrence.tick_ms if lease else 0,
                 last_token=lease.token if lease else "",
@@ -133,13 +137,12 @@ class TurnStore:
                 result_ref=success.result_ref if success else "",
                 last_owner=lease.owner if lease else "",
                 expires_ms=lease.expires_ms if lease else 0,
-            )
-        return _turn(reply, token, owner)
-
-
-def as_returned(word: str) -> str:
-    """A word as RQ keeps what a function returned."""
-    return base64.b64encode(json.dumps(word).encode()).decode()
+            ) as reply,
+        ):
+            if meanwhile is not None:
+                meanwhile()
+            answer = reply()
+        return _turn(answer, token, owner)
 
 
 def _turn(reply: list[Any], token: str, owner: str) -> Turn:

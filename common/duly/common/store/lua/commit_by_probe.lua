@@ -18,6 +18,6 @@ local fields = {
 local evidence = with(snapshot(o), fields)
 evidence.state, evidence.late_results = 'SUCCEEDED', nil -- which the probe's answer bears out
 decided(o, fields, 'ALREADY_COMMITTED', evidence)
-redis.call('DEL', LEASE .. o.member)
+end_lease(o)
 finish(o, 'SUCCEEDED', 'probe', fields)
 return { 'recorded' }

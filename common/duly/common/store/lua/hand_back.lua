@@ -20,7 +20,7 @@ if not seen then
   return { 'changed', now }
 end
 if decision == 'COALESCED_STALE_TICK' then
-  redis.call('DEL', LEASE .. o.member)
+  end_lease(o)
   coalesce(o, seen)
   return { o.state == 'HELD' and 'held' or 'coalesced' }
 end

@@ -14,7 +14,7 @@ if not o then
   return { 'missing' }
 end
 local open = o.state == 'LEASED' or o.state == 'RUNNING'
-local lease = redis.call('GET', LEASE .. o.member)
+local lease = token_of(o)
 if open and o.lease_id == token and (not lease or lease == token) then
   lose(o, reason)
   return stands(o)

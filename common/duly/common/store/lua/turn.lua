@@ -5,7 +5,7 @@
 -- include: claim
 -- include: completion
 -- include: executions
--- ARGV: worker seconds text again token owner tasks given given_queue last_job last_queue last_execution returned schedule_id tick_ms last_token fencing_token result_ref last_owner expires_ms queues...
+-- ARGV: worker seconds text again token owner tasks given given_queue last_job last_queue last_execution shown schedule_id tick_ms last_token fencing_token result_ref last_owner expires_ms queues...
 -- Replies: taken | refused | foreign | empty
 
 local at = { seconds = tonumber(seconds), text = text }
@@ -16,41 +16,29 @@ local OURS = '^%["duly%.worker%.entry%.attempt_occurrence",null,%["([a-z0-9][a-z
 local MOST_DROPPED = 100
 
 local function finish_last()
-  local ending, says = '', returned
+  local ending = ''
   if last_token ~= '' then
     ending = complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]
-    says = AS_RETURNED[ending]
   end
   if last_job ~= '' then
-    finish_execution(last_job, last_queue, last_execution, worker, at, says)
+    finish_execution(last_job, last_queue, last_execution, worker, at, shown == '1')
   end
   return ending
-end
-
--- The job that an earlier call gave out under this token, if there was one.
-local function given_before()
-  for _, named in ipairs(redis.call('SMEMBERS', RQ .. 'worker:' .. worker .. ':executions')) do
-    local job_id, execution = string.match(named, '^(.*):(.-)$')
-    if execution == token then
-      return job_id, redis.call('HGET', RQ_JOB .. job_id, 'origin') or ''
-    end
-  end
-  return nil
 end
 
 -- The first job in the queues: its id, queue and call; only the id when it is not ours.
 local function next_job()
   for _, queue in ipairs(queues) do
     for _ = 1, MOST_DROPPED do
-      local job_id = redis.call('LINDEX', RQ_QUEUE .. queue, 0)
+      local job_id = redis.call('LPOP', RQ_QUEUE .. queue)
       if not job_id then
         break
       end
       local data = redis.call('HGET', RQ_JOB .. job_id, 'data')
       if data and not string.find(data, OURS) then
+        redis.call('LPUSH', RQ_QUEUE .. queue, job_id)
         return job_id
       end
-      redis.call('LPOP', RQ_QUEUE .. queue)
       if data then
         return job_id, queue, data
       end
@@ -72,7 +60,8 @@ end
 local ending = finish_last()
 local job_id, queue, data
 if again == '1' then
-  job_id, queue = given_before()
+  job_id = job_in_hand(token, worker)
+  queue = job_id and redis.call('HGET', RQ_JOB .. job_id, 'origin') or ''
 end
 if not job_id and given ~= '' then
   job_id, queue = given, given_queue

@@ -9,24 +9,26 @@ local function newest_pending(id)
   return redis.call('ZREVRANGE', PENDING .. id, 0, 0)[1] or ''
 end
 
--- The definition it was enqueued with. One that was forgotten when the occurrence seemed to be over is as good as the
--- schedule's present one, if that calls the same work.
-local function definition_of(o)
-  local s = redis.call('HMGET', SCHEDULE .. o.id, 'definition_revision', 'definition', 'terms', 'incarnation')
-  if s[1] == o.revision and s[4] == o.incarnation then
-    return s[2]
+-- The definition it was enqueued with; `revision` and `definition` are the schedule's present ones. One that was
+-- forgotten when the occurrence seemed to be over is as good as the present one, if that calls the same work.
+local function definition_of(o, s, revision, definition)
+  if revision == o.revision and s.incarnation == o.incarnation then
+    return definition
   end
   local kept = redis.call('HGET', SUPERSEDED .. o.id, o.incarnation .. '.' .. o.revision)
   if kept then
     return kept
   end
-  local same_work = s[3] and o.idempotency_key == o.member .. ':' .. cjson.decode(s[3]).digest
-  return same_work and s[2] or nil
+  local terms = redis.call('HGET', SCHEDULE .. o.id, 'terms')
+  local same_work = terms and o.idempotency_key == o.member .. ':' .. cjson.decode(terms).digest
+  return same_work and definition or nil
 end
 
--- The record is told as it stands in `o`, which every change keeps up with the hash.
-local function grant(o)
-  return { 'acquired', int(NOW), definition_of(o) or '', cjson.encode(snapshot(o)), cjson.encode(o) }
+local function grant(o, s, definition)
+  return {
+    'acquired', int(NOW), definition or '', cjson.encode(snapshot(o, s)), o.fencing_token, o.attempt, o.lease_ttl_ms,
+    o.lease_expires_ms,
+  }
 end
 
 -- `tasks`: names between spaces, of the tasks that the worker can run; nil when it has looked itself.
@@ -51,9 +53,11 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
   if o.state == 'RETRY_WAIT' then
     return { 'not_due' }
   end
+  local s, revision, present = schedule_of(o, 'definition_revision', 'definition')
+  local definition = definition_of(o, s, revision, present)
   if o.state ~= 'PENDING' then
     if o.state == 'LEASED' and owns(o, token) then
-      return grant(o)
+      return grant(o, s, definition)
     end
     history(o, 'refused', 'owned')
     return { 'owned' }
@@ -61,7 +65,7 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
   if tonumber(attempt) ~= tonumber(o.attempt) + 1 then
     return { 'superseded' }
   end
-  if redis.call('HGET', SCHEDULE .. o.id, 'incarnation') ~= o.incarnation then
+  if s.incarnation ~= o.incarnation then
     cancel(o, 'schedule_deleted')
     return { o.state == 'HELD' and 'held' or 'cancelled', 'schedule_deleted' }
   end
@@ -70,9 +74,8 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
     return { o.state == 'HELD' and 'held' or 'cancelled', 'too_late' }
   end
   if may_give_way(o) then
-    local evidence = snapshot(o)
-    if evidence.later_tick_ms then
-      coalesce(o, evidence)
+    if later_tick(o, s) then
+      coalesce(o, snapshot(o, s))
       return { o.state == 'HELD' and 'held' or 'coalesced', newest_pending(o.id) }
     end
   end
@@ -81,7 +84,7 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
     watch(o, reason == 'approval' and approval_look_ms(o) or next_look_ms(0))
     return { 'waiting', reason }
   end
-  if not definition_of(o) then
+  if not definition then
     hold(o, 'HOLD_SCHEDULE_IDENTITY_INCOMPLETE', { 'model', '', 'cause', 'definition_forgotten' })
     return { 'held' }
   end
@@ -90,7 +93,7 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
     hold(o, 'HOLD_LEASE_MISSING', {})
     return { 'held' }
   end
-  if not redis.call('SET', LEASE .. o.member, token, 'NX', 'PX', ttl_ms) then
+  if not take_lease(o, token, ttl_ms) then
     hold(o, 'HOLD_CONCURRENT_LEASE_CLAIM', {}) -- a lease that the record knows nothing of
     return { 'held' }
   end
@@ -101,5 +104,5 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
     'fencing_token', int(redis.call('INCR', FENCE)), 'looks', '0',
   }, 'acquired')
   watch(o, NOW + ttl_ms)
-  return grant(o)
+  return grant(o, s, definition)
 end

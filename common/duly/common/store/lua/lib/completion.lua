@@ -40,7 +40,7 @@ local function complete(schedule_id, tick_ms, token, fencing_token, result_ref, 
       hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
       return { 'held' }
     end
-    redis.call('DEL', LEASE .. o.member)
+    end_lease(o)
     finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
     return { 'recorded' }
   end

@@ -92,9 +92,14 @@ end
 -- Who claims a lease: the lease's key, and owners who came with one that the record does not know. Flat: id, owner, end.
 local function claims(o)
   local found = {}
-  local token, left = redis.call('GET', LEASE .. o.member), redis.call('PTTL', LEASE .. o.member)
-  if token and left > 0 then -- in its last millisecond the key is still there
-    append(found, token, token == o.lease_id and o.lease_owner or '', int(NOW + left))
+  local token, recorded_ms = token_of(o), tonumber(o.lease_expires_ms or '') or 0
+  if token and token == o.lease_id and recorded_ms > NOW then -- whoever moves the key's end moves this one
+    append(found, token, o.lease_owner or '', int(recorded_ms))
+  elseif token then
+    local left = redis.call('PTTL', LEASE .. o.member)
+    if left > 0 then -- in its last millisecond the key is still there
+      append(found, token, token == o.lease_id and o.lease_owner or '', int(NOW + left))
+    end
   end
   local others = {}
   for name in pairs(o) do
@@ -110,13 +115,20 @@ local function claims(o)
   return found
 end
 
--- Read now. Empty fields are left out: what is not there is evidence of nothing.
-local function snapshot(o)
+-- What the evidence is read from of its schedule; and, from the same look, the values of the fields that are named.
+local function schedule_of(o, ...)
   local r = redis.call('HMGET', SCHEDULE .. o.id, 'incarnation', 'timing_revision', 'next_run_ms', 'finished',
-    'last_tick_ms', 'state', 'failures')
+    'last_tick_ms', 'state', 'failures', ...)
   local s = {
     incarnation = r[1], timing = r[2], next_run = r[3], finished = r[4], last_tick = r[5], state = r[6], failures = r[7],
   }
+  return s, select(8, unpack(r))
+end
+
+-- Read now; `s` is given where the schedule was read already. Empty fields are left out: what is not there is evidence
+-- of nothing.
+local function snapshot(o, s)
+  s = s or schedule_of(o)
   local e = {
     now_ms = int(NOW), attempt = attempt_ahead(o), next_run_ms = stands_at(o, s), last_run_ms = last_run(o, s),
     later_tick_ms = later_tick(o, s), claims = claims(o),

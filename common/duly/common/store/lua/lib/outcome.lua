@@ -24,7 +24,7 @@ local function hold(o, code, fields, evidence)
   if GIVES_WAY_TO_A_CLAIM[code] and is_claimed_by_another(o, evidence) then
     code = 'HOLD_CONCURRENT_LEASE_CLAIM'
   end
-  redis.call('DEL', LEASE .. o.member)
+  end_lease(o)
   decided(o, fields, code, evidence)
   append(fields, 'held_ms', int(NOW), 'hold_reason', code)
   move(o, 'HELD', fields, 'held', code)
@@ -109,7 +109,7 @@ end
 
 -- Back from its owner before the work began; nobody looks at it before `at_ms`.
 local function give_back(o, at_ms, reason, fields)
-  redis.call('DEL', LEASE .. o.member)
+  end_lease(o)
   append(fields, 'job_id', '', 'backoff_delay_ms', '0', 'not_before_ms', int(at_ms))
   move(o, 'PENDING', fields, 'released', reason)
   watch(o, at_ms)
@@ -118,7 +118,7 @@ end
 
 -- Waits for another attempt.
 local function wait(o, event, reason, fields, delay)
-  redis.call('DEL', LEASE .. o.member)
+  end_lease(o)
   append(fields, 'backoff_delay_ms', int(delay), 'not_before_ms', int(NOW + delay))
   move(o, 'RETRY_WAIT', fields, event, reason)
   watch(o, NOW + delay)

@@ -76,11 +76,13 @@ local function rouse(id, how_many)
   end
 end
 
--- Open occurrences need the definition they were enqueued with; nobody else does.
+-- Open occurrences need the definition they were enqueued with; nobody else does. Whether there is none.
 local function forget_superseded(id)
-  if redis.call('EXISTS', PENDING .. id, ACTIVE .. id, HELD .. id) == 0 then
-    redis.call('DEL', SUPERSEDED .. id)
+  if redis.call('EXISTS', PENDING .. id, ACTIVE .. id, HELD .. id) > 0 then
+    return false
   end
+  redis.call('DEL', SUPERSEDED .. id)
+  return true
 end
 
 local function awaits_approval(o)
@@ -141,7 +143,9 @@ local function move(o, state, fields, event, reason)
     if o.manual_key and o.manual_key ~= '' then
       redis.call('PEXPIRE', o.manual_key, MANUAL_KEY_TTL_MS)
     end
-    forget_superseded(o.id)
+    if forget_superseded(o.id) then
+      return -- nothing is open, and nothing waits
+    end
   end
   if from == ACTIVE and to ~= ACTIVE and redis.call('EXISTS', ACTIVE .. o.id) == 0 then
     rouse(o.id, 1)
@@ -190,10 +194,32 @@ local function remember(o)
   redis.call('HSET', key, unpack(fields))
 end
 
+-- The lease's key, by the token that it holds. Each script looks once, and remembers what it does to it itself.
+local tokens = {}
+
+local function token_of(o)
+  if tokens[o.member] == nil then
+    tokens[o.member] = redis.call('GET', LEASE .. o.member)
+  end
+  return tokens[o.member]
+end
+
+local function take_lease(o, token, ttl_ms)
+  if not redis.call('SET', LEASE .. o.member, token, 'NX', 'PX', ttl_ms) then
+    return false
+  end
+  tokens[o.member] = token
+  return true
+end
+
+local function end_lease(o)
+  redis.call('DEL', LEASE .. o.member)
+  tokens[o.member] = false
+end
+
 -- The holder of the lease, proven: its token is the lease's and the record's.
 local function owns(o, token)
-  return o ~= nil and o.lease_id == token and (tonumber(o.lease_expires_ms or '') or 0) > NOW
-    and redis.call('GET', LEASE .. o.member) == token
+  return o ~= nil and o.lease_id == token and (tonumber(o.lease_expires_ms or '') or 0) > NOW and token_of(o) == token
 end
 
 -- Whether an earlier occurrence of the schedule is running, or between two of its attempts.
@@ -210,6 +236,9 @@ end
 local function blocked(o)
   if awaits_approval(o) then
     return 'approval'
+  end
+  if redis.call('EXISTS', HELD .. o.id, ACTIVE .. o.id, RETRYING .. o.id) == 0 then
+    return nil
   end
   if redis.call('EXISTS', HELD .. o.id) == 1 then
     return 'quarantined'
