@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rq.executions import Execution
 from rq.job import Job, JobStatus
 from rq.registry import FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
+from rq.utils import now, utcformat
 
 from duly.common.identity import Occurrence, new_token
 from duly.common.store.attempts import Claim, Ending
@@ -22,9 +24,9 @@ HOUR_MS = 3_600_000
 
 
 def turn(bench: Bench, **fields: Any) -> Turn:
-    now = Moment(time.time(), "2026-01-01T00:00:00.500000Z")
+    moment = Moment(time.time(), "2026-01-01T00:00:00.500000Z")
     asked = {"queues": ["default"], "tasks": ["docs.refresh", "b"], "token": new_token(), "owner": "w@1.1", **fields}
-    return bench.store.turns.turn("w", now, **asked)
+    return bench.store.turns.turn("w", moment, **asked)
 
 
 def delivered(bench: Bench, *schedule_ids: str, **fields: Any) -> list[Occurrence]:
@@ -95,6 +97,11 @@ def test_a_job_in_hand_is_claimed_and_leaves_the_list_that_rq_moved_it_to(bench:
     met = turn(bench, given=Hand(job_id, "default"))
     assert met.occurrence == occurrence
     assert client.llen("rq:queue:default:intermediate") == 0
+
+
+def test_a_moment_is_written_as_rq_writes_it() -> None:
+    for instant in (now(), datetime(2026, 1, 1, tzinfo=UTC)):
+        assert Moment.of(instant).text == utcformat(instant)
 
 
 def test_queues_are_looked_at_in_order(bench: Bench) -> None:

@@ -37,6 +37,11 @@ class Channel:
     def fileno(self) -> int:
         return self._end.fileno()
 
+    @property
+    def has_read_ahead(self) -> bool:
+        """Whether part of the next message is here already, so that nothing need be readable for it."""
+        return bool(self._read)
+
     def close(self) -> None:
         self._end.close()
 

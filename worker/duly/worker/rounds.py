@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rq.utils import now, utcformat
+from rq.utils import now
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
@@ -106,11 +106,10 @@ class Rounds:
         """``queues``: None when no further job is to be taken; otherwise a work-horse gets ready meanwhile."""
         token, again = new_token(), False
         while True:
-            moment = now()
             try:
                 turn = self.store.turns.turn(
                     self.worker,
-                    Moment(moment.timestamp(), utcformat(moment)),
+                    Moment.of(now()),
                     queues=queues or (),
                     tasks=self._tasks,
                     token=token,

@@ -154,7 +154,7 @@ class FleetWorker(Worker):
 
     def has_in_hand(self, hand: Hand) -> None:
         """A job of ours was taken. RQ's commands to stop it find it by its execution, and end the work-horse."""
-        self._horse_pid = self._stable.ready()
+        self._horse_pid = self._stable.pid or self._stable.ready()
         execution = Execution(hand.execution, hand.job_id, self.connection, self.name)
         self.executions[execution.id] = execution
 

@@ -47,13 +47,17 @@ class _Horse:
 
 
 class Stable:
-    """Keeps one work-horse. ``as_horse`` is called in each new one, before anything else of ours."""
+    """Keeps one work-horse. ``as_horse`` is called in each new one, before anything else of ours.
+
+    Where each makes one attempt only, the next one is forked while it is at work: forking is most of what that costs.
+    """
 
     def __init__(self, limits: Limits, guard: GroupGuard, as_horse: Callable[[], None]) -> None:
         self._limits = limits
         self._guard = guard
         self._as_horse = as_horse
         self._horse: _Horse | None = None
+        self._next: _Horse | None = None
         self._leaving: list[int] = []
 
     @property
@@ -63,14 +67,17 @@ class Stable:
 
     def ready(self) -> int:
         """Have a work-horse that is alive, and rests; its process id."""
-        if self._horse is not None and _has_ended(self._horse.pid):
-            log.warning("a resting work-horse ended; forking another", extra={"action": "horse_ended"})
-            self._drop(kill=True)
         if self._horse is not None and self._horse.looks_back:
             self._hear_if_spent(self._horse)
+        elif self._horse is not None and _has_ended(self._horse.pid):
+            log.warning("a resting work-horse ended; forking another", extra={"action": "horse_ended"})
+            self._drop(kill=True)
         if self._horse is None:
             self._see_off()
-            self._horse = self._fork()
+            self._horse, self._next = self._next, None
+            if self._horse is None or _has_ended(self._horse.pid):
+                self._end(self._horse, kill=True)
+                self._horse = self._fork()
             self._guard.watch(self._horse.pid)
         return self._horse.pid
 
@@ -85,12 +92,16 @@ class Stable:
         Meanwhile ``renew`` answers what it asks of its lease (`renewed`, `lost`, else nothing is known), and ``look``
         is called after half a second and then each ten.
         """
-        self.ready()
+        if self._horse is None or self._horse.looks_back:
+            self.ready()
         horse = self._horse
         assert horse is not None
         horse.resting = False
         try:
             horse.work.send(message)
+            if self._limits.jobs == 1 and self._next is None:
+                with contextlib.suppress(OSError):  # whoever needs it forks it then, and says what is wrong
+                    self._next = self._fork()
             answer = self._await(horse, renew, look)
         except ChannelBroken:
             raise HorseDied(self._drop(kill=True)) from None
@@ -103,9 +114,11 @@ class Stable:
 
     def _hear_if_spent(self, horse: _Horse) -> None:
         try:
+            if not horse.work.has_read_ahead and not _is_readable(horse, _ENDS_WITHIN_MS):
+                raise ChannelBroken("it says nothing")
             spent = horse.work.receive().get("spent")
         except ChannelBroken:
-            log.warning("a work-horse ended behind its answer", extra={"action": "horse_ended"})
+            log.warning("a work-horse ended or got stuck behind its answer", extra={"action": "horse_ended"})
             self._drop(kill=True)
             return
         horse.looks_back = False
@@ -119,8 +132,8 @@ class Stable:
         """It has said that it ends, and what it did is over: nobody need wait for that now."""
         horse, self._horse = self._horse, None
         assert horse is not None
-        horse.work.close()
-        horse.lease.close()
+        for channel in _channels(horse):
+            channel.close()
         self._guard.release()
         self._leaving.append(horse.pid)
 
@@ -143,13 +156,18 @@ class Stable:
     def kill(self) -> int | None:
         """End the work-horse and what it started, now; its wait status, when it could be waited for."""
         status = self._drop(kill=True) if self._horse is not None else None
-        self._see_off(0)
+        self._end_all()
         return status
 
     def dismiss(self) -> None:
         """Let a resting work-horse end by itself."""
         if self._horse is not None:
             self._drop(kill=not self._horse.resting)
+        self._end_all()
+
+    def _end_all(self) -> None:
+        spare, self._next = self._next, None
+        self._end(spare, kill=False)
         self._see_off(0)
 
     def _await(self, horse: _Horse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
@@ -177,8 +195,8 @@ class Stable:
                 os.setpgid(0, 0)
                 die_with_parent(parent)
                 self._guard.close()
-                work.close()
-                lease.close()
+                for channel in (work, lease, *_channels(self._horse), *_channels(self._next)):
+                    channel.close()
                 random.seed()
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it guards the lease
                 self._as_horse()
@@ -199,16 +217,30 @@ class Stable:
     def _drop(self, *, kill: bool) -> int | None:
         """Forget the work-horse, once it has ended; killed, or by itself where its channels are closed."""
         horse, self._horse = self._horse, None
-        assert horse is not None
-        horse.work.close()
-        horse.lease.close()
+        status = self._end(horse, kill=kill)
+        self._guard.release()
+        return status
+
+    @staticmethod
+    def _end(horse: _Horse | None, *, kill: bool) -> int | None:
+        if horse is None:
+            return None
+        for channel in _channels(horse):
+            channel.close()
         if kill or not _ends_by_itself(horse.pid):
             _kill(horse.pid)
         status = None
         with contextlib.suppress(ChildProcessError):
             _, status = os.waitpid(horse.pid, 0)
-        self._guard.release()
         return status
+
+
+def _is_readable(horse: _Horse, wait_ms: int) -> bool:
+    return any(fd == horse.work.fileno() for fd, _ in horse.poll.poll(wait_ms))
+
+
+def _channels(horse: _Horse | None) -> tuple[Channel, ...]:
+    return (horse.work, horse.lease) if horse is not None else ()
 
 
 def _kill(pid: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +36,11 @@ class Moment:
 
     seconds: float
     text: str
+
+    @classmethod
+    def of(cls, moment: datetime) -> Moment:
+        """An instant in UTC, as `rq.utils.utcformat` writes it, at a tenth of its cost."""
+        return cls(moment.timestamp(), f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 -- The point of no return: LEASED -> RUNNING under a proven lease, by compare-and-set on the evidence that the decision
 -- was made from. What the task says of its effect is kept, since it decides what an unknown outcome may lead to; so is
 -- what settled an unknown outcome of an earlier attempt. Asked again with the same token: the same answer.
--- include: outcome
+-- include: evidence
 -- ARGV: schedule_id tick_ms token effects decision reconciled evidence
 -- Replies: begun | changed | lost
 
