@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duly.worker.channel import MOST_BYTES, Channel, ChannelBroken
-from duly.worker.horse import outcome_in, probed_in
+from duly.worker.messages import outcome_in, probed_in
 from duly.worker.performing import Kind, Outcome
 
 

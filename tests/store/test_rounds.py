@@ -23,7 +23,8 @@ from duly.common.store.turns import Hand, TurnStore
 from duly.worker import group_guard, tasks
 from duly.worker import rounds as rounds_module
 from duly.worker.group_guard import GroupGuard
-from duly.worker.horse import Keeping, Limits
+from duly.worker.horse import Limits
+from duly.worker.keeping import Keeping
 from duly.worker.lease_keeper import LeaseKeeper
 from duly.worker.rounds import Rounds
 from duly.worker.run import current_run

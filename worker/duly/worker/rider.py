@@ -12,8 +12,8 @@ from duly.common.store import Store
 from duly.common.store.attempts import AttemptStore, CarriedOut, Grant, Judgement, Lease
 from duly.common.store.turns import Success
 from duly.worker.attempt import Attempter
-from duly.worker.horse import outcome_in, probed_in, request
 from duly.worker.lease_keeper import Keeper, fence_margin_ms
+from duly.worker.messages import outcome_in, probed_in, request
 from duly.worker.performing import Outcome
 from duly.worker.probe import Probed
 from duly.worker.stable import Stable

@@ -16,11 +16,10 @@ from rq.exceptions import NoSuchJobError
 from rq.executions import Execution
 from rq.job import Job
 from rq.serializers import JSONSerializer
-from rq.timeouts import UnixSignalDeathPenalty
 from rq.utils import now
 from rq.worker import WorkerStatus
 
-from duly.common.errors import DulyError, StoreUnavailable
+from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence, new_token
 from duly.common.process.parent import die_with_parent
 from duly.common.process.roles import GIVE_UP
@@ -35,6 +34,7 @@ from duly.worker.entry import install
 from duly.worker.group_guard import GroupGuard, kill_group
 from duly.worker.horse import Limits
 from duly.worker.rounds import Rounds
+from duly.worker.rq_jobs import FleetJob, SparingDeathPenalty, occurrence_of
 from duly.worker.stable import Stable
 from duly.worker.tasks import task_names
 
@@ -44,45 +44,6 @@ WORKER_TTL_S = 30
 MONITORING_INTERVAL_S = 10
 # A blocking pop must end before its socket's time-out; RQ waits at most the worker's time to live less 15 s.
 SOCKET_TIMEOUT_S = 30.0
-
-
-class SparingDeathPenalty(UnixSignalDeathPenalty):
-    """RQ's time-out, which leaves SIGALRM alone where the job has none: there it guards the lease."""
-
-    def setup_death_penalty(self) -> None:
-        if self._timeout > 0:
-            super().setup_death_penalty()  # type: ignore[no-untyped-call]
-
-    def cancel_death_penalty(self) -> None:
-        if self._timeout > 0:
-            super().cancel_death_penalty()  # type: ignore[no-untyped-call]
-
-
-class FleetJob(Job):
-    """RQ's job, whose callbacks are on the allow-list too, whoever calls them: RQ's maintenance does, for lost jobs.
-
-    Its webhooks are never sent: a job could name any address.
-    """
-
-    allow_list: AllowList
-
-    @property
-    def success_callback(self) -> Any:
-        return super().success_callback if self._permits(self._success_callback_name) else None
-
-    @property
-    def failure_callback(self) -> Any:
-        return super().failure_callback if self._permits(self._failure_callback_name) else None
-
-    @property
-    def stopped_callback(self) -> Any:
-        return super().stopped_callback if self._permits(self._stopped_callback_name) else None
-
-    def send_webhooks(self, *_arguments: Any, **_options: Any) -> None:
-        """Nothing is sent."""
-
-    def _permits(self, name: Any) -> bool:
-        return isinstance(name, str) and self.allow_list.permits(name)
 
 
 class FleetWorker(Worker):
@@ -325,15 +286,6 @@ class FleetWorker(Worker):
             )
         except StoreUnavailable:
             log.warning("%s: the process that ran it died; its lease will expire", occurrence)
-
-
-def occurrence_of(job: Job) -> Occurrence | None:
-    """The occurrence that a job of ours carries, None for an ordinary RQ job."""
-    meta = job.meta or {}
-    try:
-        return Occurrence.parse(f"{meta['periodic_schedule_id']}@{meta['periodic_tick_ms']}")
-    except (KeyError, TypeError, DulyError):
-        return None
 
 
 def _owner(worker: str, pid: int) -> str:
