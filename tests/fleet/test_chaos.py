@@ -74,8 +74,8 @@ class Havoc:
         """A container, and its work-horse in the middle of its work."""
 
         def found() -> tuple[Container, int] | None:
-            ended = {each.pid for each in self._fleet.effects("ended")}
-            working = {each.pid for each in self._fleet.effects("began")} - ended
+            ended = {each.fencing_token for each in self._fleet.effects("ended")}
+            working = {each.pid for each in self._fleet.effects("began") if each.fencing_token not in ended}
             for container in self._fleet.containers.values():
                 for pid in container.everything():
                     if pid in working and alive(pid):
