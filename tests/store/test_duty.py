@@ -99,6 +99,15 @@ def test_a_candidate_waits_exactly_until_the_next_tick(fake: Backend) -> None:
     assert candidate.step() == 800
 
 
+def test_a_candidate_does_not_wait_out_the_rest_of_a_millisecond(fake: Backend) -> None:
+    store = fake.store(duty_ttl_ms=60_000)
+    candidate = Candidate(store, Sweeper(store), "a.s", StoppedClock())
+    store.schedules.add(definition(spec="@every:1500"))
+    fake.advance(700.4)
+    candidate.step()
+    assert candidate.step() == pytest.approx(799.6, abs=0.01)
+
+
 def test_no_candidate_sleeps_longer_than_it_may_to_keep_the_duty(fake: Backend) -> None:
     store = fake.store(duty_ttl_ms=900)
     candidate = Candidate(store, Sweeper(store), "a.s", StoppedClock())

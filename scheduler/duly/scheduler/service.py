@@ -108,7 +108,7 @@ class Candidate:
             return longest
         # The store's clock was read after `asked_ms`: measured from there the wait can only be too short.
         since_asked = self._clock.monotonic_ms() - asked_ms
-        return min(max(sweep.upcoming_ms - sweep.now_ms - since_asked, 0.0), longest)
+        return min(max(sweep.upcoming_ms - sweep.clock_ms - since_asked, 0.0), longest)
 
     def _beat(self, now_ms: float) -> None:
         if now_ms >= self._beat_at_ms:

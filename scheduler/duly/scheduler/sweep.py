@@ -29,9 +29,9 @@ CACHED_DEFINITIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What one step did. ``now_ms``/``upcoming_ms``: the store's clock, and when there is work again."""
+    """What one step did. ``clock_ms``/``upcoming_ms``: the store's clock, and when there is work again."""
 
-    now_ms: int
+    clock_ms: float
     upcoming_ms: int | None
     ticks: int
     attended: int
@@ -85,7 +85,7 @@ class Sweeper:
         self._forget_definitions()
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
         more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
-        return Sweep(survey.now_ms, _earliest(instants), ticks, len(words), more)
+        return Sweep(survey.clock_ms, _earliest(instants), ticks, len(words), more)
 
     def _carried_out(
         self, token: str, orders: Iterable[DispatchOrder], now_ms: int

@@ -58,12 +58,17 @@ class WatchedOccurrence:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the duty holder saw. ``now_ms``: the store's clock; ``upcoming_ms``: the next instant with work."""
+    """What the duty holder saw. ``clock_ms``: the store's clock; ``upcoming_ms``: the next instant with work."""
 
-    now_ms: int
+    clock_ms: float
     schedules: list[DueSchedule]
     occurrences: list[WatchedOccurrence]
     upcoming_ms: int | None
+
+    @property
+    def now_ms(self) -> int:
+        """The instant by which the store tells what is due: whole milliseconds that have passed."""
+        return int(self.clock_ms)
 
 
 class Action(StrEnum):
@@ -139,9 +144,9 @@ class SweepStore:
             reply = self._scripts.call("survey", duty_token=token, duty_ttl_ms=ttl_ms, page=page)
         if reply[0] == "lost_duty":
             return None
-        _, now_ms, schedules, occurrences, upcoming = reply
+        _, clock_ms, schedules, occurrences, upcoming = reply
         return Survey(
-            now_ms=int(now_ms),
+            clock_ms=float(clock_ms),
             schedules=[_due(row) for row in json.loads(schedules)],
             occurrences=[
                 WatchedOccurrence(Occurrence.parse(row[0]), int(row[1] or 0), row[2] or "default")

@@ -48,4 +48,5 @@ for _, name in ipairs(due_now(WATCH)) do
   end
 end
 local upcoming = { next_instant(DUE), next_instant(WATCH) }
-return { 'surveyed', int(NOW), cjson.encode(schedules), cjson.encode(occurrences), upcoming }
+local clock = string.format('%.0f.%03d', NOW, TIME[2] % 1000)
+return { 'surveyed', clock, cjson.encode(schedules), cjson.encode(occurrences), upcoming }

@@ -2,17 +2,13 @@
 -- together or not at all. Nothing here writes unless a function is called.
 -- include: totals
 
-local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
 -- tostring() turns large integers into 1.8e+15 and makes two of them equal.
 local function int(number)
   return string.format('%.0f', number)
 end
 
-local NOW = now_ms()
+local TIME = redis.call('TIME')
+local NOW = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
 
 local TERMINAL = { SUCCEEDED = true, COALESCED = true, CANCELLED = true, ABANDONED = true }
 local INDEX = {
