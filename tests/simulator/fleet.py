@@ -72,8 +72,10 @@ class Fleet:
         stable = SimulatedStable(process, lambda: self._name(f"{process.name}.h"), limits, world.misfortune)
         employer = Employed(world, process)
         rounds = WatchedRounds(world, stable, employer, process, self._clock)
+        dawdles_ms = world.rng.choice([0, 300, 600])  # so that there is more than one job for its round
         while not employer.must_stop:
             stage.sleep(FOREVER, lambda: world.records.queue_length() > 0)
+            stage.sleep(dawdles_ms, lambda: world.records.queue_length() > 1)
             try:
                 job_id = world.store.client.lmove(QUEUE_KEY, IN_BETWEEN_KEY, "LEFT", "RIGHT")
             except redis.exceptions.RedisError:

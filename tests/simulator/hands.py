@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from duly.common.store.turns import as_returned
 from tests.simulator.internals import Call, Records
-from tests.simulator.seen import IN_HAND
+from tests.simulator.seen import EVIDENCE, IN_HAND
 from tests.simulator.stage import Violation
+
+
+RECORDED = as_returned("recorded")
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """RQ's side as a turn found it: the queue, and the first of its entries whose job is there."""
+    """RQ's side as a turn found it: the queue, and which of its entries is the first whose job is there."""
 
     queued: list[str]
     first: int
+    in_between: int
+    """How often the job that its worker has in hand was on its way there."""
 
 
 class Hands:
@@ -26,38 +32,50 @@ class Hands:
         """RQ's names of executions, and the worker of each."""
         self._given: dict[str, set[str]] = {}
         """By token: the jobs that were given out under it."""
+        self._ended: dict[str, int] = {}
+        """By job: how often it was in hand, and is no more."""
 
-    def before(self) -> Before:
+    def before(self, call: Call) -> Before:
         queued = self._records.queued()
         here = (at for at, job_id in enumerate(queued) if self._records.has_job(job_id))
-        return Before(queued, next(here, len(queued)))
+        return Before(queued, next(here, len(queued)), self._records.in_between(call.arguments["given"]))
 
-    def after(self, call: Call, before: Before) -> None:
-        """Check one turn."""
+    def after(self, call: Call, before: Before, *, late: bool) -> None:
+        """Check one turn; ``late``: nobody waits for it any more."""
         given = call.arguments
         taken = call.reply[2] if call.word in {"taken", "refused"} else ""
         if given["last_job"]:
-            self._put_down(f"{given['last_job']}:{given['last_execution']}", given["worker"], given["last_job"], taken)
+            self._put_down(call, given["last_job"], given["last_execution"], taken)
         if taken:
-            self._took(call, taken, before)
+            self._took(call, taken, before, late)
         else:
             self._found_nothing(call, before)
+        if before.in_between and self._records.in_between(given["given"]) != before.in_between - 1:
+            raise Violation(IN_HAND, f"{given['given']} is in hand, and on its way to a hand")
         if self._records.wip() != self._in_hand.keys():
             differing = sorted(self._records.wip() ^ self._in_hand.keys())
             raise Violation(IN_HAND, f"RQ is wrong about {', '.join(differing)}")
 
-    def _put_down(self, named: str, worker: str, job_id: str, taken: str) -> None:
+    def _put_down(self, call: Call, job_id: str, token: str, taken: str) -> None:
+        named = f"{job_id}:{token}"
         was_in_hand = self._in_hand.pop(named, None) is not None
-        if self._records.execution(named, worker):
+        self._ended[job_id] = self._ended.get(job_id, 0) + was_in_hand
+        if self._records.results(job_id) > self._ended[job_id]:
+            raise Violation(IN_HAND, f"RQ has {self._records.results(job_id)} results for {job_id}")
+        record = self._records.occurrence("@".join(job_id.removeprefix("duly-").rsplit("-", 2)[:2]))
+        running = record.get("state") == "RUNNING" and record.get("lease_id") == token
+        if call.arguments["returned"] == RECORDED and running:
+            raise Violation(EVIDENCE, f"the success of {job_id} is lost: its worker goes on, and nobody has recorded it")
+        if self._records.execution(named, call.arguments["worker"]):
             raise Violation(IN_HAND, f"{named} has ended, and RQ has it in hand")
         if was_in_hand and taken != job_id and self._records.job_status(job_id) not in {None, "finished"}:
             raise Violation(IN_HAND, f"{named} has ended, and RQ says {self._records.job_status(job_id)}")
 
-    def _took(self, call: Call, job_id: str, before: Before) -> None:
+    def _took(self, call: Call, job_id: str, before: Before, late: bool) -> None:
         given, token = call.arguments, call.arguments["token"]
         earlier = {each for each in self._given.get(token, ()) if f"{each}:{token}" in self._in_hand}
         left = self._records.queued()
-        if given["again"] == "1" and earlier:
+        if earlier and (given["again"] == "1" or not late):
             if job_id not in earlier:
                 raise Violation(IN_HAND, f"{job_id} was given, and before under the same token {', '.join(earlier)}")
             expected = before.queued

@@ -75,7 +75,7 @@ def _of_everything(rng: random.Random) -> Weather:
         rewritten_jobs=rng.random() < 0.25,
         ignorant_workers=rng.random() < 0.15,
         editors=rng.choice([0, 1, 1, 2]),
-        workers=rng.randint(1, 4),
+        workers=rng.choice([1, 1, 2, 3, 4]),
         candidates=rng.randint(1, 3),
         queue_limit=rng.choice([100_000, 100_000, 100_000, 3]),
         schedules=rng.randint(2, 4),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import redis
@@ -98,7 +99,8 @@ class World:
         self.misfortune()
         if rng.random() < 0.5:
             stage.point()
-        if rng.random() < weather.lost_reply:
+        # Of turns most of all: what they gave must be given again.
+        if rng.random() < weather.lost_reply * (4 if self.records.script_of(command) == "turn" else 1):
             stage.say("the reply is lost")
             raise redis.exceptions.TimeoutError("simulated")
         return reply
@@ -116,17 +118,21 @@ class World:
         """The reply to one request, once whoever watches has seen it."""
         if self.weather.forgotten_claims:
             self.records.remember_before(command)
-        turns = self.records.script_of(command) == "turn"
-        before = self.hands.before() if turns else None
-        reply = request()
-        if before is not None:
-            turn = self.records.call_of(command, reply)
-            assert turn is not None
-            self.stage.say(f"turn{' again' * (turn.arguments['again'] == '1')} -> {turn.word} {turn.reply[1]}".rstrip())
-            with self.stage.watched():
-                self.hands.after(turn, before)
+        reply = self._turned(process, command, request) if self.records.script_of(command) == "turn" else request()
         self._seen(process, command, reply)
         return reply
+
+    def _turned(self, process: Process, command: tuple[Any, ...], request: Request) -> Any:
+        """The same for a turn, as RQ sees it."""
+        asked = self.records.call_of(command, None)
+        assert asked is not None
+        before = self.hands.before(asked)
+        turn = replace(asked, reply=request())
+        again = " again" if turn.arguments["again"] == "1" else ""
+        self.stage.say(f"turn{again} -> {turn.word} {turn.reply[1]}".rstrip())
+        with self.stage.watched():
+            self.hands.after(turn, before, late=process.name == "network")
+        return turn.reply
 
     def _seen(self, process: Process, command: tuple[Any, ...], reply: Any) -> None:
         calls = self.records.parts_of(command, reply)
