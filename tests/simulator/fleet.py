@@ -9,9 +9,9 @@ import redis
 
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
+from duly.common.store.turns import Hand
 from duly.scheduler.service import Candidate
 from duly.scheduler.sweep import Sweeper
-from duly.common.store.turns import Hand
 from duly.worker.attempt import Attempter
 from duly.worker.horse import Limits
 from duly.worker.rounds import Rounds

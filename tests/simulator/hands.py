@@ -9,7 +9,6 @@ from tests.simulator.internals import Call, Records
 from tests.simulator.seen import EVIDENCE, IN_HAND
 from tests.simulator.stage import Violation
 
-
 RECORDED = as_returned("recorded")
 
 
@@ -65,7 +64,7 @@ class Hands:
         record = self._records.occurrence("@".join(job_id.removeprefix("duly-").rsplit("-", 2)[:2]))
         running = record.get("state") == "RUNNING" and record.get("lease_id") == token
         if call.arguments["returned"] == RECORDED and running:
-            raise Violation(EVIDENCE, f"the success of {job_id} is lost: its worker goes on, and nobody has recorded it")
+            raise Violation(EVIDENCE, f"the success of {job_id} is lost: its worker goes on, and it is not recorded")
         if self._records.execution(named, call.arguments["worker"]):
             raise Violation(IN_HAND, f"{named} has ended, and RQ has it in hand")
         if was_in_hand and taken != job_id and self._records.job_status(job_id) not in {None, "finished"}:

@@ -231,8 +231,9 @@ TURNS = [
         "if false then\n        return job_id", "nothing was given"),
     lua("turn: what its worker cannot run", "turn", "claim(id, tick, token, owner, attempt, tasks)",
         "claim(id, tick, token, owner, attempt)", "is unknown"),
-    lua("turn: a refusal that nobody hears of", "turn", "return { 'refused', ending, job_id, queue, id, tick, attempt }",
-        "return { 'empty', ending }", IN_HAND),
+    lua("turn: a refusal that nobody hears of", "turn",
+        "return { 'refused', ending, job_id, queue, id, tick, attempt }", "return { 'empty', ending }",
+        IN_HAND),
     lua("turn: an end that is told twice", "turn", "if redis.call('ZREM', RQ .. 'wip:' .. queue, named) == 0 or",
         "if redis.call('ZREM', RQ .. 'wip:' .. queue, named) == 2 or", "results for"),
 ]  # fmt: skip

@@ -65,7 +65,8 @@ def pexpire(keys: Keyspace, key: bytes, ms: bytes) -> int:
 
 @command("EXPIRE")
 def expire(keys: Keyspace, key: bytes, seconds: bytes) -> int:
-    return pexpire(keys, key, b"%d" % (integer(seconds) * 1000))
+    done: int = pexpire(keys, key, b"%d" % (integer(seconds) * 1000))
+    return done
 
 
 @command("PERSIST")
