@@ -1,4 +1,4 @@
-"""The fleet's processes: workers with a work-horse for each job, and candidates for the duty. Their code is real."""
+"""The fleet's processes: workers with their work-horses, and candidates for the duty. Their code is real."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import redis
 
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
+from duly.common.store.turns import Hand
 from duly.scheduler.service import Candidate
 from duly.scheduler.sweep import Sweeper
 from duly.worker.attempt import Attempter
-from tests.simulator.internals import QUEUE_KEY
+from duly.worker.horse import Limits
+from duly.worker.rounds import Rounds
+from tests.simulator.employed import Employed, WatchedRounds
+from tests.simulator.internals import IN_BETWEEN_KEY, QUEUE, QUEUE_KEY
 from tests.simulator.kernel import SimulatedClock
 from tests.simulator.stage import Process
+from tests.simulator.stalls import FOREVER, SimulatedStable
 from tests.simulator.world import World
-
-FOREVER = 1e12
 
 
 class Fleet:
@@ -62,16 +65,34 @@ class Fleet:
         self._world.start(process, lambda: self._worker(process, wait_ms))
 
     def _worker(self, process: Process, wait_ms: int) -> None:
-        self._stage.sleep(wait_ms)
-        while True:
-            self._stage.sleep(FOREVER, lambda: self._world.records.queue_length() > 0)
+        """What RQ does: it waits for a job, and takes the first into its hand."""
+        world, stage = self._world, self._stage
+        stage.sleep(wait_ms)
+        limits = Limits(jobs=world.rng.choice([1, 3, 1_000]))
+        stable = SimulatedStable(process, lambda: self._name(f"{process.name}.h"), limits, world.misfortune)
+        employer = Employed(world, process)
+        rounds = WatchedRounds(world, stable, employer, process, self._clock)
+        dawdles_ms = world.rng.choice([0, 300, 600])  # so that there is more than one job for its round
+        while not employer.must_stop:
+            stage.sleep(FOREVER, lambda: world.records.queue_length() > 0)
+            stage.sleep(dawdles_ms, lambda: world.records.queue_length() > 1)
             try:
-                job_id = self._world.store.client.lpop(QUEUE_KEY)
+                job_id = world.store.client.lmove(QUEUE_KEY, IN_BETWEEN_KEY, "LEFT", "RIGHT")
             except redis.exceptions.RedisError:
-                self._stage.sleep(100)
+                stage.sleep(100)
                 continue
             if job_id:
+                self._job_in_hand(process, rounds, str(job_id))
+        stable.dismiss()
+
+    def _job_in_hand(self, process: Process, rounds: Rounds, job_id: str) -> None:
+        if self._world.weather.rewritten_jobs and self._world.rng.random() < 0.5:
+            self._world.records.rewrite_job(job_id)
+        try:
+            if rounds.run(Hand(job_id, QUEUE)) == 0:
                 self._run_job(process, job_id)
+        except StoreUnavailable as error:
+            self._stage.say(f"the round ends: {error.code}")
 
     def _run_job(self, process: Process, job_id: str) -> None:
         call = self._world.records.job_call(job_id)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from redis.client import NEVER_DECODE
+from rq.defaults import RQ_KEY_PREFIX
 
 from duly.common.identity import Occurrence
 from duly.common.records.definition import ScheduleDefinition
@@ -23,6 +24,8 @@ from tests.simulator.fast_fake import FastFake
 
 QUEUE = "default"
 QUEUE_KEY = f"{RQ_QUEUE_STEM}{QUEUE}"
+IN_BETWEEN_KEY = f"{QUEUE_KEY}:intermediate"
+WIP_KEY = f"{RQ_KEY_PREFIX}:wip:{QUEUE}"
 
 
 @lru_cache(maxsize=4096)
@@ -38,6 +41,8 @@ class Call:
     script: str
     arguments: dict[str, str]
     reply: Any
+    rest: tuple[str, ...] = ()
+    """What the script takes more of, and has one name for."""
 
     @property
     def word(self) -> str:
@@ -83,7 +88,7 @@ class Records:
         self._seen: dict[str, Any] = {}
         stems = self.keys.stems()
         self._lease_stem, self._occurrence_stem = stems["LEASE"], stems["OCCURRENCE"]
-        self._before_claim: dict[str, dict[str, str]] = {}
+        self._before_claim: dict[tuple[str, str], dict[str, str]] = {}
 
     def load_scripts(self) -> None:
         """Give the server all scripts, so that no run is the one that pays for it, or waits for it."""
@@ -101,8 +106,19 @@ class Records:
         source = self._scripts.get(str(command[1])) if command[0] == "EVALSHA" else None
         if source is None:
             return None
-        values = (str(each) for each in command[self._skipped : self._skipped + len(source.arguments)])
-        return Call(source.name, dict(zip(source.arguments, values, strict=True)), reply)
+        end = self._skipped + len(source.arguments)
+        values, rest = map(str, command[self._skipped : end]), tuple(map(str, command[end:])) if source.rest else ()
+        return Call(source.name, dict(zip(source.arguments, values, strict=True)), reply, rest)
+
+    def parts_of(self, command: tuple[Any, ...], reply: Any) -> tuple[Call, ...]:
+        """The same, and a turn as the calls that it stands for: the report of a success, then a claim or a refusal.
+
+        A turn that stands for none of them is itself. Without a reply what it would claim is not known.
+        """
+        call = self.call_of(command, reply)
+        if call is None or call.script != "turn":
+            return (call,) if call else ()
+        return (*_report(call), *_claim(call)) or (call,)
 
     # Hashes, sets and streams.
     def hash_of(self, key: str) -> dict[str, str]:
@@ -191,6 +207,47 @@ class Records:
     def push_again(self, job_id: str) -> None:
         self._client.straight("RPUSH", QUEUE_KEY, job_id)
 
+    def rewrite_job(self, job_id: str) -> None:
+        """RQ writes the job anew, as its own tools do: what it says is the same."""
+        call = self.job_call(job_id)
+        if call:
+            data = json.dumps(["duly.worker.entry.attempt_occurrence", None, call, {}])
+            self._client.straight("HSET", f"{RQ_JOB_STEM}{job_id}", "data", data)
+
+    def is_ours(self, job_id: str) -> bool:
+        """Whether the job is written as the store writes it."""
+        data = self._job(job_id).get("data", "")
+        return data != "" and data == json.dumps(json.loads(data), separators=(",", ":"))
+
+    def job_status(self, job_id: str) -> str | None:
+        """None when RQ has no such job any more."""
+        return self._job(job_id).get("status")
+
+    def _job(self, job_id: str) -> Row:
+        return Row(self._client.peek(f"{RQ_JOB_STEM}{job_id}") or {})
+
+    def results(self, job_id: str) -> int:
+        """How often RQ was told that the job has ended."""
+        stream = self._client.peek(f"{RQ_KEY_PREFIX}:results:{job_id}")
+        return len(stream) if stream else 0
+
+    def in_between(self, job_id: str) -> int:
+        """How often the job is out of its queue, and in nobody's hand yet."""
+        jobs: list[bytes] = self._client.peek(IN_BETWEEN_KEY) or []
+        return jobs.count(job_id.encode())
+
+    def wip(self) -> set[str]:
+        """The executions that RQ takes for running."""
+        item = self._client.peek(WIP_KEY)
+        return {member.decode() for member in item.scores} if item else set()
+
+    def execution(self, named: str, worker: str) -> set[str]:
+        """Where RQ keeps an execution: among all that run, among the worker's, and what it knows of it."""
+        found = {"wip"} if named in self.wip() else set()
+        if named.encode() in (self._client.peek(f"{RQ_KEY_PREFIX}:worker:{worker}:executions") or {}):
+            found.add("worker")
+        return found | ({"itself"} if self._client.peek(f"{RQ_KEY_PREFIX}:execution:{named}") else set())
+
     def has_job(self, job_id: str) -> bool:
         """Whether RQ has been told of the job."""
         return self._client.peek(f"{RQ_JOB_STEM}{job_id}") is not None
@@ -204,14 +261,20 @@ class Records:
     def remember_before(self, command: tuple[Any, ...]) -> None:
         """Before a claim: keep the record as it is, so that a failover may bring it back."""
         call = self.call_of(command, None)
-        if call is not None and call.script == "acquire":
-            member = f"{call.arguments['schedule_id']}@{call.arguments['tick_ms']}"
-            self._before_claim[call.arguments["token"]] = dict(self.occurrence(member))
+        if call is None or call.script not in {"acquire", "turn"}:
+            return
+        if call.script == "acquire":
+            members = [f"{call.arguments['schedule_id']}@{call.arguments['tick_ms']}"]
+        else:
+            named = [call.arguments["given"]] if call.arguments["given"] else self.queued()[:3]
+            members = ["{}@{}".format(*found) for each in named if (found := self.job_call(each))]
+        for member in members:  # asked again it would be what the first time has made of it
+            self._before_claim.setdefault((call.arguments["token"], member), dict(self.occurrence(member)))
 
     def forget_claim(self, member: str, *, fence: bool) -> dict[str, str] | None:
         """All writes about the present claim are lost, its fencing token too: the record as it is again, or None."""
         record, schedule_id = self.occurrence(member), member.rpartition("@")[0]
-        before = self._before_claim.get(record.get("lease_id", ""))
+        before = self._before_claim.get((record.get("lease_id", ""), member))
         if before is None or record["state"] not in {"LEASED", "RUNNING"}:
             return None
         tick, key = member.rpartition("@")[2], f"{self._occurrence_stem}{member}"
@@ -233,6 +296,26 @@ class Records:
     def set_foreign_lease(self, member: str, ms: int) -> None:
         """Somebody else writes the lease's key, whoever has it."""
         self._client.straight("SET", f"{self._lease_stem}{member}", "somebody else", "PX", ms)
+
+
+def _report(turn: Call) -> tuple[Call, ...]:
+    given = turn.arguments
+    if not given["last_token"]:
+        return ()
+    names = ("schedule_id", "tick_ms", "fencing_token", "result_ref", "expires_ms")
+    arguments = {**{name: given[name] for name in names}, "token": given["last_token"], "owner": given["last_owner"]}
+    return (Call("complete", arguments, [turn.reply[1]] if turn.reply else None),)
+
+
+def _claim(turn: Call) -> tuple[Call, ...]:
+    if turn.word not in {"taken", "refused"}:
+        return ()
+    _, _, _, _, schedule_id, tick_ms, attempt = turn.reply[:7]
+    of = {"schedule_id": schedule_id, "tick_ms": tick_ms}
+    if turn.word == "refused":
+        return (Call("refuse", {**of, "reason": "task_not_registered"}, ["refused"]),)
+    claimer = {"token": turn.arguments["token"], "owner": turn.arguments["owner"], "attempt": attempt}
+    return (Call("acquire", {**of, **claimer}, turn.reply[7]),)
 
 
 def asked_for(live: dict[str, str]) -> set[int]:

@@ -14,8 +14,9 @@ from typing import Any
 from unittest.mock import patch
 
 from duly.scheduler import service
-from duly.worker import attempt, lease_keeper, performing
+from duly.worker import attempt, horse, lease_keeper, performing, rounds
 from tests.simulator.stage import Actor, Process, Stage
+from tests.simulator.stalls import simulated_horses
 
 
 class SimulatedClock:
@@ -38,20 +39,23 @@ class _Event:
     def clear(self) -> None:
         self._set = False
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float | None) -> bool:
         if not self._set:
-            self._stage.sleep(seconds * 1000, lambda: self._set)
+            self._stage.sleep(1e12 if seconds is None else seconds * 1000, lambda: self._set)
         return self._set
 
 
 class _Lock:
-    """No actor loses the baton while it holds one: there is no store call inside."""
+    def __init__(self, stage: Stage) -> None:
+        self._stage, self._held = stage, False
 
     def __enter__(self) -> None:
-        return None
+        while self._held:
+            self._stage.sleep(1e12, lambda: not self._held)
+        self._held = True
 
     def __exit__(self, *_: object) -> None:
-        return None
+        self._held = False
 
 
 class _Thread:
@@ -97,7 +101,7 @@ def simulated(stage: Stage, token: Callable[[], str], fenced: Callable[[Process]
     )
     threads = SimpleNamespace(
         Event=lambda: _Event(stage),
-        Lock=_Lock,
+        Lock=lambda: _Lock(stage),
         Thread=lambda target, name, daemon: _Thread(stage, target, name),
         get_ident=lambda: 0,
     )
@@ -105,13 +109,19 @@ def simulated(stage: Stage, token: Callable[[], str], fenced: Callable[[Process]
         for module, name, value in (
             (lease_keeper, "signal", signals),
             (lease_keeper, "threading", threads),
+            (lease_keeper, "SystemClock", lambda: SimulatedClock(stage)),
+            (horse, "threading", threads),
+            (horse, "SystemClock", lambda: SimulatedClock(stage)),
+            (horse, "end_process_group", lambda: _kill(stage)),
             (lease_keeper, "end_process_group", lambda: _kill(stage)),
             (performing, "end_children", lambda: None),
             (attempt, "time", SimpleNamespace(sleep=lambda seconds: stage.sleep(seconds * 1000))),
             (attempt, "new_token", token),
+            (rounds, "new_token", token),
             (service, "new_token", token),
         ):
             patches.enter_context(patch.object(module, name, value))
+        patches.enter_context(simulated_horses(stage))
         yield
 
 

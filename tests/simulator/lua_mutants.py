@@ -9,6 +9,7 @@ from tests.simulator.seen import (
     EVIDENCE,
     FENCES,
     HOLDS_BIND,
+    IN_HAND,
     IN_ORDER,
     JUSTIFIED,
     ONE_OCCURRENCE,
@@ -19,6 +20,7 @@ from tests.simulator.seen import (
 )
 from tests.simulator.ticks import COMPARED, FORWARD, NO_TICK_LOST, OWN_DEFINITION
 
+CLAIM, REPORT = "acquire turn", "complete turn"
 FORGOTTEN = "nothing is forgotten"
 BOUNDED = "every key is bounded"
 OWNS = (
@@ -35,7 +37,7 @@ LEASES = [
         ONE_OWNER),
     lua("owns: an expired lease will do", "*", OWNS, "return o ~= nil and o.lease_id == token", ONE_OWNER),
     lua("renew: whose lease it is", "renew", "if not owns(o, token) or not (", "if not o or not (", ONE_OWNER),
-    lua("complete: whose lease it is", "complete", "o.state == 'RUNNING' and owns(o, token)", "o.state == 'RUNNING'",
+    lua("complete: whose lease it is", REPORT, "o.state == 'RUNNING' and owns(o, token)", "o.state == 'RUNNING'",
         ONE_OWNER, EVIDENCE, "succeeded, and had no effect"),
     lua("fail: whose lease it is", "fail", "(o.state == 'RUNNING' and owns(o, token))", "(o.state == 'RUNNING')",
         ONE_OWNER),
@@ -47,13 +49,13 @@ LEASES = [
         "if open and o.lease_id == token and (not lease or lease == token) then",
         "if open then", ONE_OWNER),
     lua("report_death: whose death it is", "report_death", "o.lease_owner == owner and", "", ONE_OWNER),
-    lua("acquire: which attempt the job names", "acquire",
+    lua("acquire: which attempt the job names", CLAIM,
         "if tonumber(attempt) ~= tonumber(o.attempt) + 1 then", "if false then", ONE_OWNER),
-    lua("acquire: the attempt is not counted", "acquire", "int(tonumber(o.attempt) + 1) or o.attempt", "o.attempt",
+    lua("acquire: the attempt is not counted", CLAIM, "int(tonumber(o.attempt) + 1) or o.attempt", "o.attempt",
         HOLDS_BIND),
-    lua("acquire: counted beyond the budget", "acquire", "local counted = budget_left(o)", "local counted = true",
+    lua("acquire: counted beyond the budget", CLAIM, "local counted = budget_left(o)", "local counted = true",
         HOLDS_BIND),
-    lua("acquire: fencing tokens stand still", "acquire", "redis.call('INCR', FENCE)", "7", FENCES),
+    lua("acquire: fencing tokens stand still", CLAIM, "redis.call('INCR', FENCE)", "7", FENCES),
     lua("contested: nothing is", "*", CONTESTED, "return false", "may have two owners"),
     lua("contested: by an owner that gave up", "*", "and not has_let_go(o, token) and", "and", JUSTIFIED),
     lua("contested: by an owner whose lease is over", "*", "and tonumber(expires_ms) > NOW", "", JUSTIFIED,
@@ -76,9 +78,9 @@ STARTS = [
     lua("busy: one between two attempts", "*", "return oldest ~= nil and tonumber(oldest) < tonumber(tick)",
         "return false", IN_ORDER),
     lua("move: between two attempts", "*", "if is_between_attempts(o) then", "if false then", IN_ORDER, ONE_RECORD),
-    lua("acquire: too late", "acquire", "if is_too_late(o) then", "if false then", IN_ORDER),
-    lua("acquire: a newer tick", "acquire", "if evidence.later_tick_ms then", "if false then", IN_ORDER),
-    lua("acquire: the definition of an earlier revision", "acquire",
+    lua("acquire: too late", CLAIM, "if is_too_late(o) then", "if false then", IN_ORDER),
+    lua("acquire: a newer tick", CLAIM, "if evidence.later_tick_ms then", "if false then", IN_ORDER),
+    lua("acquire: the definition of an earlier revision", CLAIM,
         "if s[1] == o.revision and s[4] == o.incarnation then", "if true then", OWN_DEFINITION),
 ]  # fmt: skip
 
@@ -100,18 +102,18 @@ OUTCOMES = [
         "if delay then\n    return wait(o, 'failed'", HOLDS_BIND),
     lua("cancel: an unknown outcome", "*", "if is_open_question(o) then\n    return hold(",
         "if false then\n    return hold(", UNKNOWN),
-    lua("complete: two results of two owners", "complete",
+    lua("complete: two results of two owners", REPORT,
         "if unseen_results(o) > 0 then", "if false then", EVIDENCE),
-    lua("complete: a late result beside a success", "complete", "elseif by_report then", "elseif false then", EVIDENCE),
-    lua("complete: a late result is thrown away", "complete",
+    lua("complete: a late result beside a success", REPORT, "elseif by_report then", "elseif false then", EVIDENCE),
+    lua("complete: a late result is thrown away", REPORT,
         "local fields = kept_as(place, result_ref)\n  if by_report then",
         "local fields = { 'thrown', 'away' }\n  if by_report then", EVIDENCE),
-    lua("complete: a late result makes nothing unknown", "complete",
+    lua("complete: a late result makes nothing unknown", REPORT,
         "append(fields, 'prior_outcome', 'UNKNOWN') -- whoever", "local _ = nil -- whoever", UNKNOWN),
-    lua("complete: a late result is no change", "complete",
+    lua("complete: a late result is no change", REPORT,
         "unpack(fields))\n    redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)", "unpack(fields))",
         ONE_RECORD),
-    lua("complete: after a probe or a reviewer", "complete",
+    lua("complete: after a probe or a reviewer", REPORT,
         "local by_report = o.state == 'SUCCEEDED' and o.reason == ''", "local by_report = o.state == 'SUCCEEDED'",
         JUSTIFIED, EVIDENCE),
     lua("decisions: kept without their evidence", "*", "decision = decision, evidence = evidence }",
@@ -211,4 +213,29 @@ RECORDS = [
         "if true then\n    redis.call('DEL', SUP", OWN_DEFINITION),
 ]  # fmt: skip
 
-ALL = [*LEASES, *STARTS, *OUTCOMES, *SWEEP, *CHANGES, *RECORDS]
+TURNS = [
+    lua("turn: asked again it gives another job", "turn", "if again == '1' then", "if false then",
+        "and before under the same token"),
+    lua("turn: the last success", "turn",
+        "complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]",
+        "'recorded'", EVIDENCE),
+    lua("turn: the last job has ended", "turn",
+        "finish_execution(last_job, last_queue, last_execution, worker, at, says)", "", "has ended, and RQ"),
+    lua("turn: the job is in hand", "turn", "start_execution(job_id, queue, token, worker, at)", "",
+        "RQ does not know it"),
+    lua("turn: the job stays in its queue", "turn", "redis.call('LPOP', RQ_QUEUE .. queue)\n      if data", "if data",
+        IN_HAND),
+    lua("turn: the job stays between queue and hand", "turn",
+        "redis.call('LREM', RQ_QUEUE .. queue .. ':intermediate', 1, job_id)", "", "on its way to a hand"),
+    lua("turn: what is none of ours", "turn", "if data and not string.find(data, OURS) then\n        return job_id",
+        "if false then\n        return job_id", "nothing was given"),
+    lua("turn: what its worker cannot run", "turn", "claim(id, tick, token, owner, attempt, tasks)",
+        "claim(id, tick, token, owner, attempt)", "is unknown"),
+    lua("turn: a refusal that nobody hears of", "turn",
+        "return { 'refused', ending, job_id, queue, id, tick, attempt }", "return { 'empty', ending }",
+        IN_HAND),
+    lua("turn: an end that is told twice", "turn", "if redis.call('ZREM', RQ .. 'wip:' .. queue, named) == 0 or",
+        "if redis.call('ZREM', RQ .. 'wip:' .. queue, named) == 2 or", "results for"),
+]  # fmt: skip
+
+ALL = [*LEASES, *STARTS, *OUTCOMES, *SWEEP, *CHANGES, *RECORDS, *TURNS]

@@ -10,6 +10,7 @@ from tests.simulator.run import run
 RARE = {
     "commit_by_probe: whose lease it is": "seldom in some hundred seeds: a lease must be lost inside a probe",
     "fail: whose lease it is": "seldom: a failure must be reported late, while the next owner is at work",
+    "contested: the result beside a hold": "seldom: a forgotten owner must report while its occurrence is held already",
     "attend: a lease that still holds": "seldom: the look must come just before a lease is renewed",
     "dispatch: the revision": "seldom: an edit must come between a survey and its dispatch, and change what is due",
     "complete: a late result makes nothing unknown": "seldom: it must come between two attempts of its occurrence",
@@ -30,9 +31,10 @@ def seed_that_catches(mutant: Mutant, seeds: range) -> int | None:
 
 
 NOT_CAUGHT = {
-    "acquire.lua, the state LEASED": "a second delivery names the attempt that is counted already: `superseded`",
-    "acquire.lua, a deleted schedule": "deleting cancels what is PENDING, the sweep what becomes so: a third net",
-    "acquire.lua, watching the lease's end": "the look for the undelivered job comes before, and moves there",
+    "claim.lua, the state LEASED": "a second delivery names the attempt that is counted already: `superseded`",
+    "claim.lua, a deleted schedule": "deleting cancels what is PENDING, the sweep what becomes so: a third net",
+    "claim.lua, watching the lease's end": "the look for the undelivered job comes before, and moves there",
+    "turn.lua, entries whose job is gone": "they would be in its way for ever: tests/store shows it",
     "begin.lua, an attempt that was not counted": "the contract holds what is beyond its budget: the second net",
     "begin.lua, the state": "whoever owns the lease is LEASED or RUNNING; a repeated `begin` is answered before",
     "hold.lua and hand_back.lua, whose lease it is": "the evidence names the lease: another owner's is other evidence",
@@ -45,7 +47,7 @@ NOT_CAUGHT = {
     "delete_schedule.lua, cancelling": "what it leaves is cancelled at its next delivery",
     "approve.lua, what does not wait": "whoever is approved twice by one reviewer is answered before, as the same",
     "fail.lua, beside another owner's result": "the next owner finds the result in its evidence, and holds",
-    "complete.lua, a fencing token given twice": "only when the counter is lost and both report: tests/store shows it",
+    "completion.lua, a fencing token given twice": "only when the counter is lost: tests/store shows it",
     "outcome.lua, an open question gives way": "only when a failover forgot its attempt: tests/store shows it",
     "record.lua, rouse and wake": "they only save time: the sweep looks again by itself",
     "renew.lua, the lease's time": "the next renewal finds the lease gone, and the process ends itself",

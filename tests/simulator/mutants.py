@@ -30,12 +30,12 @@ class Mutant:
 
 
 def lua(name: str, script: str, guard: str, instead: str, *signs: str) -> Mutant:
-    """``guard``, which must stand in the script's text (includes, too; ``*``: in any script), becomes ``instead``."""
+    """``guard`` becomes ``instead``. It must stand in the text of ``script``, includes too: a name, some, or ``*``."""
 
     @contextmanager
     def apply() -> Iterator[None]:
         plain = scripts.source
-        concerned = scripts.script_names() if script == "*" else [script]
+        concerned = scripts.script_names() if script == "*" else script.split()
         assert any(guard in plain(each).text for each in concerned), f"{name}: the guard is not there any more"
 
         def mutated(each: str) -> scripts.ScriptSource:

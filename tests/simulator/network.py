@@ -37,11 +37,14 @@ class Network:
     on_its_way: list[Late] = field(default_factory=list)
 
     def how_often(self, command: tuple[Any, ...]) -> int:
-        return OFTEN.get(self.records.script_of(command) or "", 1)
+        script = self.records.script_of(command)
+        if script == "turn":
+            script = self.records.parts_of(command, None)[0].script
+        return OFTEN.get(script or "", 1)
 
     def send(self, now_ms: int, read_ms: int | None, command: tuple[Any, ...], request: Request) -> None:
         came_ms, until = now_ms + self.rng.choice([20, 150, 400, 700, 1_200, 2_500]), _never
-        call = self.records.call_of(command, None)
+        call = next(iter(self.records.parts_of(command, None)), None)
         if call and "token" in call.arguments and "tick_ms" in call.arguments and self.rng.random() < 0.6:
             member = f"{call.arguments['schedule_id']}@{call.arguments['tick_ms']}"
             until = self._next_owner_is_at_it(member, call.arguments["token"], self.rng.random() < 0.7)

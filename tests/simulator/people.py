@@ -99,6 +99,7 @@ class Saboteur:
             self._forget_claim: weather.forgotten_claims,
             self._write_lease: weather.foreign_leases,
             self._outage: weather.outages,
+            self._rewrite_jobs: weather.rewritten_jobs,
         }
         allowed = [deed for deed, may in deeds.items() if may]
         jobs: list[str] = []
@@ -113,6 +114,10 @@ class Saboteur:
             job_id, entry = self._rng.choice(queued), self._rng.random() < 0.5
             self._records.drop_job(job_id, entry=entry)
             self._stage.say(f"{job_id} vanishes: {'its entry' if entry else 'its hash'}")
+
+    def _rewrite_jobs(self, jobs: list[str]) -> None:
+        for job_id in self._records.queued():
+            self._records.rewrite_job(job_id)
 
     def _double_job(self, jobs: list[str]) -> None:
         if jobs:

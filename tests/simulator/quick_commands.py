@@ -25,6 +25,7 @@ from tests.simulator.quick_values import (
 )
 
 OK = Status(b"OK")
+_NOTHING = object()
 _KINDS = {bytes: b"string", dict: b"hash", list: b"list", Members: b"set", SortedSet: b"zset", Stream: b"stream"}
 
 
@@ -60,6 +61,12 @@ def pexpire(keys: Keyspace, key: bytes, ms: bytes) -> int:
     else:
         item.expires_ms = keys.now_ms + ttl_ms
     return 1
+
+
+@command("EXPIRE")
+def expire(keys: Keyspace, key: bytes, seconds: bytes) -> int:
+    done: int = pexpire(keys, key, b"%d" % (integer(seconds) * 1000))
+    return done
 
 
 @command("PERSIST")
@@ -224,6 +231,29 @@ def lpop(keys: Keyspace, key: bytes) -> bytes | None:
     return first
 
 
+@command("LMOVE")
+def lmove(keys: Keyspace, source: bytes, target: bytes, end: bytes, side: bytes) -> bytes | None:
+    """From the head of one list to the tail of another, as RQ asks for it."""
+    if (end.upper(), side.upper()) != (b"LEFT", b"RIGHT"):
+        raise Unsupported(f"LMOVE {end!r} {side!r}")
+    found = keys.value(source, list)
+    if not found:
+        return None
+    first: bytes = found[0]
+    rpush(keys, target, first)  # before the other is gone: they may be the same
+    lpop(keys, source)
+    return first
+
+
+@command("LINDEX")
+def lindex(keys: Keyspace, key: bytes, place: bytes) -> bytes | None:
+    found = keys.value(key, list)
+    if not found:
+        return None
+    at = integer(place)
+    return found[at] if -len(found) <= at < len(found) else None
+
+
 @command("LLEN")
 def llen(keys: Keyspace, key: bytes) -> int:
     return len(keys.value(key, list) or ())
@@ -270,6 +300,18 @@ def sadd(keys: Keyspace, key: bytes, *members: bytes) -> int:
     before = len(found)
     found.update(dict.fromkeys(members))
     return len(found) - before
+
+
+@command("SREM")
+def srem(keys: Keyspace, key: bytes, *members: bytes) -> int:
+    found = keys.value(key, Members)
+    if not members:
+        raise wrong_count("srem")
+    if not found:
+        return 0
+    gone = sum(found.pop(member, _NOTHING) is not _NOTHING for member in members)
+    keys.drop_if_empty(key, found)
+    return gone
 
 
 @command("SMEMBERS")

@@ -18,6 +18,7 @@ IN_ORDER = "waits, overlap and lateness bind"
 EVIDENCE = "results are kept"
 DUTY = "one duty holder"
 FENCES = "fencing tokens grow"
+IN_HAND = "each job is in one hand"
 
 ACTIVE = {"LEASED", "RUNNING", "RETRY_WAIT"}
 TERMINAL = {"SUCCEEDED", "COALESCED", "CANCELLED", "ABANDONED"}

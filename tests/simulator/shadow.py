@@ -6,7 +6,7 @@ what the store cannot: which simulated processes still live, and which effects t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.simulator.internals import Call, Records
 from tests.simulator.seen import (
@@ -81,19 +81,20 @@ class Shadow:
         """A failover lost the counter's last step."""
         self._last_fence = self._records.last_fencing_token()
 
-    def after(self, call: Call) -> None:
-        """Check one script call and everything it recorded."""
+    def after(self, calls: Sequence[Call]) -> None:
+        """Check one script call and everything it recorded; ``calls``: what it stands for, in their order."""
         touched: dict[str, tuple[Seen, bool]] = {}
         for event in self._records.new_runs():
             member = f"{event['schedule_id']}@{event['tick_ms']}"
             _, changed = touched.get(member, (None, False))
+            call = calls[0] if len(calls) == 1 else _cause(member, event, calls)
             touched[member] = self._replay(member, event, call), changed or event["event"] not in NO_CHANGE
         for seen, changed in touched.values():
             record = self._records.occurrence(seen.member)
             if record.get("state") != seen.state:
                 raise Violation(ONE_RECORD, f"{seen.member} is {record.get('state')}, and {seen.state} by its history")
             version = int(record.get("version") or 0)
-            if changed and call.script not in {"dispatch", "run_now"} and version <= seen.version:
+            if changed and calls[0].script not in {"dispatch", "run_now"} and version <= seen.version:
                 raise Violation(ONE_RECORD, f"{seen.member} changed, and is still at version {version}")
             seen.version = version
 
@@ -300,3 +301,12 @@ class Shadow:
     def _delivered(self, seen: Seen, event: Record, record: Record, call: Call) -> None:
         if seen.awaits:
             raise Violation(APPROVED, f"{seen.member} was delivered, and nobody approved it")
+
+
+def _cause(member: str, event: Record, calls: Sequence[Call]) -> Call:
+    """Which of the two calls that a turn stands for recorded this: the report of a success, or the claim after it."""
+    report, claim = calls
+    of_report, of_claim = (f"{call.arguments['schedule_id']}@{call.arguments['tick_ms']}" for call in calls)
+    if member == of_report and (of_report != of_claim or event["event"] in {"succeeded", "late_result", "held"}):
+        return report
+    return claim

@@ -38,6 +38,10 @@ class Process:
 
     def __init__(self, stage: Stage, name: str, parent: Process | None = None) -> None:
         self.stage, self.name = stage, name
+        self.owner = name
+        """The name under which it owns what it works on."""
+        self.pid = len(stage.processes) + 1
+        stage.processes[self.pid] = self
         self.alive = True
         self.paused_until_ms = 0
         self.fence_ms: float | None = None
@@ -127,6 +131,7 @@ class Stage:
         self.rng, self.now_ms, self._move_clock = rng, start_ms, move_clock
         self.start_ms = start_ms
         self.actors: list[Actor] = []
+        self.processes: dict[int, Process] = {}
         self.current: Actor | None = None
         self.steps = 0
         self.trace: list[tuple[int, str, str]] = []

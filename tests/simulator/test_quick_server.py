@@ -27,7 +27,7 @@ from tests.simulator.quick_server import Unsupported
 from tests.store.conftest import Bench
 
 # What says something of the time, which a real server's clock decides.
-TIMED = {name for name in DRAWS if name.startswith("X")} | {"TIME", "PTTL", "PEXPIRE", "SET"}
+TIMED = {name for name in DRAWS if name.startswith("X")} | {"TIME", "PTTL", "EXPIRE", "PEXPIRE", "SET"}
 
 
 @pytest.fixture

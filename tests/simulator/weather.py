@@ -24,6 +24,8 @@ class Weather:
     forgotten_claims: bool = False
     foreign_leases: bool = False
     outages: bool = False
+    rewritten_jobs: bool = False
+    ignorant_workers: bool = False
     editors: int = 0
     workers: int = 2
     candidates: int = 1
@@ -45,6 +47,7 @@ def _of_owners(rng: random.Random) -> Weather:
         doubled_jobs=rng.random() < 0.3,
         forgotten_leases=rng.random() < 0.15,
         forgotten_claims=rng.random() < 0.4,
+        rewritten_jobs=rng.random() < 0.25,
         workers=rng.randint(2, 4),
         candidates=rng.randint(1, 2),
         schedules=rng.randint(1, 2),
@@ -69,8 +72,10 @@ def _of_everything(rng: random.Random) -> Weather:
         forgotten_claims=rng.random() < 0.2,
         foreign_leases=rng.random() < 0.1,
         outages=rng.random() < 0.15,
+        rewritten_jobs=rng.random() < 0.25,
+        ignorant_workers=rng.random() < 0.15,
         editors=rng.choice([0, 1, 1, 2]),
-        workers=rng.randint(1, 4),
+        workers=rng.choice([1, 1, 2, 3, 4]),
         candidates=rng.randint(1, 3),
         queue_limit=rng.choice([100_000, 100_000, 100_000, 3]),
         schedules=rng.randint(2, 4),

@@ -25,19 +25,19 @@ class Witness:
 
     def _starts(self, run: Run) -> None:
         seen, own = self._all.of[f"{run.schedule_id}@{run.tick_ms}"], self._own()
-        if own.name not in seen.begun:
-            raise Violation(ONE_OWNER, f"{own.name} works on {seen.member}, and was not told that it may begin")
+        if own.owner not in seen.begun:
+            raise Violation(ONE_OWNER, f"{own.owner} works on {seen.member}, and was not told that it may begin")
         for process in seen.acting.values():
             if process is not own and not process.doomed and not seen.forgotten:
                 raise Violation(ONE_OWNER, f"{process.name} and {own.name} both work on {seen.member}")
-        seen.acting[own.name] = own
+        seen.acting[own.owner] = own
         self._stage.say(f"works on {seen.member}, attempt {run.attempt}")
 
     def ends(self, run: Run) -> None:
-        self._all.of[f"{run.schedule_id}@{run.tick_ms}"].acting.pop(self._own().name, None)
+        self._all.of[f"{run.schedule_id}@{run.tick_ms}"].acting.pop(self._own().owner, None)
 
     def probed(self, idempotency_key: str, answer: str) -> None:
-        self._journal.probed[self._own().name] = answer
+        self._journal.probed[self._own().owner] = answer
         self._stage.say(f"probe of {idempotency_key.rpartition(':')[0]}: {answer}")
 
     def acts(self, run: Run) -> None:
@@ -46,7 +46,7 @@ class Witness:
             self._acts(run)
 
     def _acts(self, run: Run) -> None:
-        seen, own = self._all.of[f"{run.schedule_id}@{run.tick_ms}"], self._own().name
+        seen, own = self._all.of[f"{run.schedule_id}@{run.tick_ms}"], self._own().owner
         earlier = self._journal.of(seen.member)
         self._stage.say(f"EFFECT of {seen.member}, attempt {run.attempt}, token {run.fencing_token}")
         self._journal.effects.append(Effect(seen.member, run.attempt, own, self._stage.now_ms))
@@ -68,7 +68,7 @@ class Witness:
     def _fenced(self, process: Process) -> None:
         for seen in self._all.of.values():
             record = self._records.occurrence(seen.member) if seen.state in {"LEASED", "RUNNING"} else {}
-            if record.get("lease_owner") != process.name or process.fence_ms is None:
+            if record.get("lease_owner") != process.owner or process.fence_ms is None:
                 continue
             at_once = process.fence_ms < self._stage.now_ms + 1
             if process.fence_ms >= int(record["lease_expires_ms"]) and not at_once:

@@ -91,7 +91,7 @@ class Work:
     def _plain(self, run: Run) -> None:
         self._act(run)
         assert self._stage.current is not None
-        run.set_result_ref(f"result of {self._stage.current.process.name}")
+        run.set_result_ref(f"result of {self._stage.current.process.owner}")
 
     def _failing(self, run: Run) -> None:
         self._stage.point()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import redis
@@ -11,6 +12,7 @@ import redis
 from duly.common.settings import Settings
 from duly.common.store import Store
 from tests.simulator.fast_fake import Request, fresh
+from tests.simulator.hands import Hands
 from tests.simulator.internals import Records
 from tests.simulator.network import Network
 from tests.simulator.replies import Replies
@@ -41,8 +43,9 @@ class World:
         self.all = Everything()
         self.shadow = Shadow(self.stage, self.records, self.journal, self.all)
         self.replies = Replies(self.stage, self.records, self.all)
+        self.hands = Hands(self.records)
         self.witness = Witness(self.stage, self.records, self.journal, self.all)
-        self.work = Work(self.stage, self.journal, self.witness, self._misfortune)
+        self.work = Work(self.stage, self.journal, self.witness, self.misfortune)
         self.work.slow = self.weather.forgotten_leases or self.weather.forgotten_claims
         self.store = Store(client, self.settings, shebang=False)
         client.gate = self._gate
@@ -78,7 +81,7 @@ class World:
         stage, weather, rng = self.stage, self.weather, self.rng
         actor = stage.current
         assert actor is not None
-        self._misfortune()
+        self.misfortune()
         stage.point()
         if stage.now_ms < self.outage_until_ms or rng.random() < weather.lost_request:
             stage.say("the request is lost")
@@ -92,14 +95,12 @@ class World:
                 self._one_of_two(actor.process, 0.5).die("cut off")
                 stage.point()
             raise redis.exceptions.TimeoutError("simulated")
-        if weather.forgotten_claims:
-            self.records.remember_before(command)
-        reply = request()
-        self._seen(actor.process, command, reply)
-        self._misfortune()
+        reply = self._carried_out(actor.process, command, request)
+        self.misfortune()
         if rng.random() < 0.5:
             stage.point()
-        if rng.random() < weather.lost_reply:
+        # Of turns most of all: what they gave must be given again.
+        if rng.random() < weather.lost_reply * (4 if self.records.script_of(command) == "turn" else 1):
             stage.say("the reply is lost")
             raise redis.exceptions.TimeoutError("simulated")
         return reply
@@ -111,29 +112,54 @@ class World:
             stage.sleep(50, lambda: self.network.is_here(stage.now_ms))
             for late in self.network.arrivals(stage.now_ms):
                 process.notes["read_ms"] = late.read_ms
-                self._seen(process, late.command, late.request())
+                self._carried_out(process, late.command, late.request)
+
+    def _carried_out(self, process: Process, command: tuple[Any, ...], request: Request) -> Any:
+        """The reply to one request, once whoever watches has seen it."""
+        if self.weather.forgotten_claims:
+            self.records.remember_before(command)
+        reply = self._turned(process, command, request) if self.records.script_of(command) == "turn" else request()
+        self._seen(process, command, reply)
+        return reply
+
+    def _turned(self, process: Process, command: tuple[Any, ...], request: Request) -> Any:
+        """The same for a turn, as RQ sees it."""
+        asked = self.records.call_of(command, None)
+        assert asked is not None
+        before = self.hands.before(asked)
+        turn = replace(asked, reply=request())
+        again = " again" if turn.arguments["again"] == "1" else ""
+        self.stage.say(f"turn{again} -> {turn.word} {turn.reply[1]}".rstrip())
+        with self.stage.watched():
+            self.hands.after(turn, before, late=process.name == "network")
+        return turn.reply
 
     def _seen(self, process: Process, command: tuple[Any, ...], reply: Any) -> None:
-        call = self.records.call_of(command, reply)
-        if call is None:
+        calls = self.records.parts_of(command, reply)
+        if not calls:
             if command[0] == "TIME":
                 process.notes["read_ms"] = self.stage.now_ms
             self.stage.say(" ".join(str(each) for each in command[:2]))
             return
-        named = {name: call.arguments[name] for name in ("schedule_id", "tick_ms", "attempt") if name in call.arguments}
-        self.stage.say(f"{call.script} {' '.join(named.values())} -> {call.word}")
+        for call in calls:
+            named = (call.arguments[name] for name in ("schedule_id", "tick_ms", "attempt") if name in call.arguments)
+            self.stage.say(f"{call.script} {' '.join(named)} -> {call.word}")
         with self.stage.watched():
-            self.shadow.after(call)
-            self.replies.after(call)
-            self.book.after(call, process)
+            self.shadow.after(calls)
+            for call in calls:
+                self.replies.after(call)
+                self.book.after(call, process)
         self.shadow.backlogs, self.shadow.asked = self.book.backlogs(), self.book.asked()
 
     def _one_of_two(self, process: Process, chance: float) -> Process:
-        """The process itself, or, by chance, the one above it, which takes it along and can report nothing."""
-        above: Process | None = process.notes.get("parent")
-        return above if above is not None and self.rng.random() < chance else process
+        """The process itself, or, by chance, the one above it, which takes it along and can report nothing.
 
-    def _misfortune(self) -> None:
+        Of a worker and its work-horse: the one below, which the worker survives and reports.
+        """
+        other: Process | None = process.notes.get("parent") or process.notes.get("horse")
+        return other if other is not None and other.alive and self.rng.random() < chance else process
+
+    def misfortune(self) -> None:
         """Death, or a pause, of the process that has the baton, or of the one above it."""
         stage, rng, weather = self.stage, self.rng, self.weather
         assert stage.current is not None
@@ -146,6 +172,7 @@ class World:
             stage.point()
         elif draw < weather.death + weather.pause:
             ms = rng.choice([50, 300, 1_100, 1_500, 2_500])
-            stage.say(f"{process.name} is stopped for {ms} ms")
-            process.paused_until_ms = stage.now_ms + ms
+            stopped = self._one_of_two(process, 0.3)
+            stage.say(f"{stopped.name} is stopped for {ms} ms")
+            stopped.paused_until_ms = stage.now_ms + ms
             stage.sleep(0)

@@ -1,0 +1,113 @@
+"""RQ's account of the jobs that workers have in hand, kept a second time: which job a turn may give, and to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duly.common.store.turns import as_returned
+from tests.simulator.internals import Call, Records
+from tests.simulator.seen import EVIDENCE, IN_HAND
+from tests.simulator.stage import Violation
+
+RECORDED = as_returned("recorded")
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """RQ's side as a turn found it: the queue, and which of its entries is the first whose job is there."""
+
+    queued: list[str]
+    first: int
+    in_between: int
+    """How often the job that its worker has in hand was on its way there."""
+
+
+class Hands:
+    """Raises Violation when a turn gives a job that it may not give, or RQ's account of the jobs in hand is wrong."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._in_hand: dict[str, str] = {}
+        """RQ's names of executions, and the worker of each."""
+        self._given: dict[str, set[str]] = {}
+        """By token: the jobs that were given out under it."""
+        self._ended: dict[str, int] = {}
+        """By job: how often it was in hand, and is no more."""
+
+    def before(self, call: Call) -> Before:
+        queued = self._records.queued()
+        here = (at for at, job_id in enumerate(queued) if self._records.has_job(job_id))
+        return Before(queued, next(here, len(queued)), self._records.in_between(call.arguments["given"]))
+
+    def after(self, call: Call, before: Before, *, late: bool) -> None:
+        """Check one turn; ``late``: nobody waits for it any more."""
+        given = call.arguments
+        taken = call.reply[2] if call.word in {"taken", "refused"} else ""
+        if given["last_job"]:
+            self._put_down(call, given["last_job"], given["last_execution"], taken)
+        if taken:
+            self._took(call, taken, before, late)
+        else:
+            self._found_nothing(call, before)
+        if before.in_between and self._records.in_between(given["given"]) != before.in_between - 1:
+            raise Violation(IN_HAND, f"{given['given']} is in hand, and on its way to a hand")
+        if self._records.wip() != self._in_hand.keys():
+            differing = sorted(self._records.wip() ^ self._in_hand.keys())
+            raise Violation(IN_HAND, f"RQ is wrong about {', '.join(differing)}")
+
+    def _put_down(self, call: Call, job_id: str, token: str, taken: str) -> None:
+        named = f"{job_id}:{token}"
+        was_in_hand = self._in_hand.pop(named, None) is not None
+        self._ended[job_id] = self._ended.get(job_id, 0) + was_in_hand
+        if self._records.results(job_id) > self._ended[job_id]:
+            raise Violation(IN_HAND, f"RQ has {self._records.results(job_id)} results for {job_id}")
+        record = self._records.occurrence("@".join(job_id.removeprefix("duly-").rsplit("-", 2)[:2]))
+        running = record.get("state") == "RUNNING" and record.get("lease_id") == token
+        if call.arguments["returned"] == RECORDED and running:
+            raise Violation(EVIDENCE, f"the success of {job_id} is lost: its worker goes on, and it is not recorded")
+        if self._records.execution(named, call.arguments["worker"]):
+            raise Violation(IN_HAND, f"{named} has ended, and RQ has it in hand")
+        if was_in_hand and taken != job_id and self._records.job_status(job_id) not in {None, "finished"}:
+            raise Violation(IN_HAND, f"{named} has ended, and RQ says {self._records.job_status(job_id)}")
+
+    def _took(self, call: Call, job_id: str, before: Before, late: bool) -> None:
+        given, token = call.arguments, call.arguments["token"]
+        earlier = {each for each in self._given.get(token, ()) if f"{each}:{token}" in self._in_hand}
+        left = self._records.queued()
+        if earlier and (given["again"] == "1" or not late):
+            if job_id not in earlier:
+                raise Violation(IN_HAND, f"{job_id} was given, and before under the same token {', '.join(earlier)}")
+            expected = before.queued
+        elif given["given"]:
+            if job_id != given["given"]:
+                raise Violation(IN_HAND, f"{job_id} was given, and {given['given']} was in hand")
+            expected = before.queued
+        else:
+            if before.queued[before.first : before.first + 1] != [job_id]:
+                raise Violation(IN_HAND, f"{job_id} was given, and was not the first of {before.queued}")
+            expected = before.queued[before.first + 1 :]
+        if left != expected:
+            raise Violation(IN_HAND, f"{job_id} was given, and {left} is left of {before.queued}")
+        self._in_hand[f"{job_id}:{token}"] = given["worker"]
+        self._given.setdefault(token, set()).add(job_id)
+        if self._records.execution(f"{job_id}:{token}", given["worker"]) != {"wip", "worker", "itself"}:
+            raise Violation(IN_HAND, f"{job_id} was given, and RQ does not know it")
+        self._known_task(call)
+
+    def _known_task(self, call: Call) -> None:
+        member = f"{call.reply[4]}@{call.reply[5]}"
+        task = self._records.occurrence(member).get("task")
+        known = f" {task} " in call.arguments["tasks"]
+        if call.word == "refused" if known else call.word == "taken" and call.reply[7][0] == "acquired":
+            raise Violation(IN_HAND, f"{member} was {call.word}, and its task {task} is {'' if known else 'un'}known")
+
+    def _found_nothing(self, call: Call, before: Before) -> None:
+        left = self._records.queued()
+        if call.word == "foreign":
+            if self._records.is_ours(call.reply[2]):
+                raise Violation(IN_HAND, f"{call.reply[2]} was left to RQ, and is ours")
+            expected = before.queued if call.arguments["given"] else before.queued[before.first :]
+        else:
+            expected = [] if call.rest else before.queued
+        if left != expected:
+            raise Violation(IN_HAND, f"nothing was given, and {left} is left of {before.queued}")
