@@ -29,7 +29,7 @@ class Employed:
     def has_in_hand(self, hand: Hand) -> None:
         """RQ's worker notes it for its own commands."""
 
-    def looks_after(self, hand: Hand, occurrence: Occurrence) -> None:
+    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None:
         """RQ's worker gives a sign of life."""
 
     def has_done(self, hand: Hand) -> None:

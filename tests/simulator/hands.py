@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duly.common.store.turns import as_returned
 from tests.simulator.internals import Call, Records
 from tests.simulator.seen import EVIDENCE, IN_HAND
 from tests.simulator.stage import Violation
-
-RECORDED = as_returned("recorded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +28,6 @@ class Hands:
         """RQ's names of executions, and the worker of each."""
         self._given: dict[str, set[str]] = {}
         """By token: the jobs that were given out under it."""
-        self._ended: dict[str, int] = {}
-        """By job: how often it was in hand, and is no more."""
 
     def before(self, call: Call) -> Before:
         queued = self._records.queued()
@@ -58,12 +53,9 @@ class Hands:
     def _put_down(self, call: Call, job_id: str, token: str, taken: str) -> None:
         named = f"{job_id}:{token}"
         was_in_hand = self._in_hand.pop(named, None) is not None
-        self._ended[job_id] = self._ended.get(job_id, 0) + was_in_hand
-        if self._records.results(job_id) > self._ended[job_id]:
-            raise Violation(IN_HAND, f"RQ has {self._records.results(job_id)} results for {job_id}")
         record = self._records.occurrence("@".join(job_id.removeprefix("duly-").rsplit("-", 2)[:2]))
         running = record.get("state") == "RUNNING" and record.get("lease_id") == token
-        if call.arguments["returned"] == RECORDED and running:
+        if call.arguments["last_token"] and running:
             raise Violation(EVIDENCE, f"the success of {job_id} is lost: its worker goes on, and it is not recorded")
         if self._records.execution(named, call.arguments["worker"]):
             raise Violation(IN_HAND, f"{named} has ended, and RQ has it in hand")
@@ -90,7 +82,7 @@ class Hands:
             raise Violation(IN_HAND, f"{job_id} was given, and {left} is left of {before.queued}")
         self._in_hand[f"{job_id}:{token}"] = given["worker"]
         self._given.setdefault(token, set()).add(job_id)
-        if self._records.execution(f"{job_id}:{token}", given["worker"]) != {"wip", "worker", "itself"}:
+        if self._records.execution(f"{job_id}:{token}", given["worker"]) != {"wip"}:
             raise Violation(IN_HAND, f"{job_id} was given, and RQ does not know it")
         self._known_task(call)
 

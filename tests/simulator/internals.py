@@ -226,11 +226,6 @@ class Records:
     def _job(self, job_id: str) -> Row:
         return Row(self._client.peek(f"{RQ_JOB_STEM}{job_id}") or {})
 
-    def results(self, job_id: str) -> int:
-        """How often RQ was told that the job has ended."""
-        stream = self._client.peek(f"{RQ_KEY_PREFIX}:results:{job_id}")
-        return len(stream) if stream else 0
-
     def in_between(self, job_id: str) -> int:
         """How often the job is out of its queue, and in nobody's hand yet."""
         jobs: list[bytes] = self._client.peek(IN_BETWEEN_KEY) or []

@@ -94,7 +94,6 @@ SEEDS: dict[str, int] = {
     "turn: what is none of ours": 0,
     "turn: what its worker cannot run": 16,
     "turn: a refusal that nobody hears of": 16,
-    "turn: an end that is told twice": 14,
     "rounds: a lost answer is no reason to ask again for it": 37,
     "rounds: one owner for all attempts": 3,
     "rider: a claim counts from its reply": 17,

@@ -24,8 +24,8 @@ CLAIM, REPORT = "acquire turn", "complete turn"
 FORGOTTEN = "nothing is forgotten"
 BOUNDED = "every key is bounded"
 OWNS = (
-    "return o ~= nil and o.lease_id == token and (tonumber(o.lease_expires_ms or '') or 0) > NOW\n"
-    "    and redis.call('GET', LEASE .. o.member) == token"
+    "return o ~= nil and o.lease_id == token and (tonumber(o.lease_expires_ms or '') or 0) > NOW "
+    "and token_of(o) == token"
 )
 DUTY_HELD = "if redis.call('GET', DUTY) ~= duty_token then"
 CONTESTED = (
@@ -64,7 +64,7 @@ LEASES = [
         "append(fields, name, claim)\n    redis.call('HSET', OCCURRENCE .. o.member, unpack(fields))",
         "redis.call('HSET', OCCURRENCE .. o.member, name, claim)", EVIDENCE),
     lua("hold: the lease stays", "*",
-        "  redis.call('DEL', LEASE .. o.member)\n  decided(o, fields, code, evidence)",
+        "  end_lease(o)\n  decided(o, fields, code, evidence)",
         "  decided(o, fields, code, evidence)", JUSTIFIED, ONE_OWNER),
 ]  # fmt: skip
 
@@ -79,9 +79,9 @@ STARTS = [
         "return false", IN_ORDER),
     lua("move: between two attempts", "*", "if is_between_attempts(o) then", "if false then", IN_ORDER, ONE_RECORD),
     lua("acquire: too late", CLAIM, "if is_too_late(o) then", "if false then", IN_ORDER),
-    lua("acquire: a newer tick", CLAIM, "if evidence.later_tick_ms then", "if false then", IN_ORDER),
+    lua("acquire: a newer tick", CLAIM, "if later_tick(o, s) then", "if false then", IN_ORDER),
     lua("acquire: the definition of an earlier revision", CLAIM,
-        "if s[1] == o.revision and s[4] == o.incarnation then", "if true then", OWN_DEFINITION),
+        "if revision == o.revision and s.incarnation == o.incarnation then", "if true then", OWN_DEFINITION),
 ]  # fmt: skip
 
 OUTCOMES = [
@@ -209,8 +209,8 @@ RECORDS = [
         ONE_RECORD),
     lua("superseded definitions stay", "*", "redis.call('DEL', SUPERSEDED .. id)", "", BOUNDED),
     lua("superseded definitions go too early", "*",
-        "if redis.call('EXISTS', PENDING .. id, ACTIVE .. id, HELD .. id) == 0 then\n    redis.call('DEL', SUP",
-        "if true then\n    redis.call('DEL', SUP", OWN_DEFINITION),
+        "if redis.call('EXISTS', PENDING .. id, ACTIVE .. id, HELD .. id) > 0 then\n    return false",
+        "if false then\n    return false", OWN_DEFINITION),
 ]  # fmt: skip
 
 TURNS = [
@@ -220,22 +220,22 @@ TURNS = [
         "complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]",
         "'recorded'", EVIDENCE),
     lua("turn: the last job has ended", "turn",
-        "finish_execution(last_job, last_queue, last_execution, worker, at, says)", "", "has ended, and RQ"),
+        "finish_execution(last_job, last_queue, last_execution, worker, at, shown == '1')", "", "has ended, and RQ"),
     lua("turn: the job is in hand", "turn", "start_execution(job_id, queue, token, worker, at)", "",
         "RQ does not know it"),
-    lua("turn: the job stays in its queue", "turn", "redis.call('LPOP', RQ_QUEUE .. queue)\n      if data", "if data",
+    lua("turn: the job stays in its queue", "turn", "redis.call('LPOP', RQ_QUEUE .. queue)", "redis.call('LINDEX', RQ_QUEUE .. queue, 0)",
         IN_HAND),
     lua("turn: the job stays between queue and hand", "turn",
         "redis.call('LREM', RQ_QUEUE .. queue .. ':intermediate', 1, job_id)", "", "on its way to a hand"),
-    lua("turn: what is none of ours", "turn", "if data and not string.find(data, OURS) then\n        return job_id",
-        "if false then\n        return job_id", "nothing was given"),
+    lua("turn: what is none of ours", "turn", "if data and not string.find(data, OURS) then\n        redis.call('LPUSH'",
+        "if false then\n        redis.call('LPUSH'", "nothing was given"),
+    lua("turn: what is none of ours is taken from RQ", "turn", "redis.call('LPUSH', RQ_QUEUE .. queue, job_id)", "",
+        "nothing was given"),
     lua("turn: what its worker cannot run", "turn", "claim(id, tick, token, owner, attempt, tasks)",
         "claim(id, tick, token, owner, attempt)", "is unknown"),
     lua("turn: a refusal that nobody hears of", "turn",
         "return { 'refused', ending, job_id, queue, id, tick, attempt }", "return { 'empty', ending }",
         IN_HAND),
-    lua("turn: an end that is told twice", "turn", "if redis.call('ZREM', RQ .. 'wip:' .. queue, named) == 0 or",
-        "if redis.call('ZREM', RQ .. 'wip:' .. queue, named) == 2 or", "results for"),
 ]  # fmt: skip
 
 ALL = [*LEASES, *STARTS, *OUTCOMES, *SWEEP, *CHANGES, *RECORDS, *TURNS]

@@ -34,6 +34,7 @@ NOT_CAUGHT = {
     "claim.lua, the state LEASED": "a second delivery names the attempt that is counted already: `superseded`",
     "claim.lua, a deleted schedule": "deleting cancels what is PENDING, the sweep what becomes so: a third net",
     "claim.lua, watching the lease's end": "the look for the undelivered job comes before, and moves there",
+    "executions.lua, an end that is told twice": "it says the same again",
     "turn.lua, entries whose job is gone": "they would be in its way for ever: tests/store shows it",
     "begin.lua, an attempt that was not counted": "the contract holds what is beyond its budget: the second net",
     "begin.lua, the state": "whoever owns the lease is LEASED or RUNNING; a repeated `begin` is answered before",

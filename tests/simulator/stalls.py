@@ -49,6 +49,10 @@ class Wire(Channel):
     def fileno(self) -> int:
         return id(self)
 
+    @property
+    def has_read_ahead(self) -> bool:
+        return bool(self._inbox)
+
     def close(self) -> None:
         self._closed = True
 
@@ -115,7 +119,9 @@ class SimulatedStable(Stable):
                 answer = contextvars.copy_context().run(served.do, asked)
                 self._misfortune()
                 work.send(answer)
-                if answer["spent"]:
+                spent = "failure" if answer["failed"] else served.spent()
+                work.send({"spent": spent})
+                if spent:
                     return
 
 
@@ -133,17 +139,13 @@ def simulated_horses(stage: Stage) -> Iterator[None]:
     def kill(pid: int) -> None:
         stage.processes[pid].die("killed by its worker")
 
-    still = SimpleNamespace(changed=lambda _now: "")
     with ExitStack() as patches:
         for module, name, value in (
             (stable, "_has_ended", has_ended),
             (stable, "_ends_by_itself", ends_by_itself),
             (stable, "_kill", kill),
             (stable, "os", SimpleNamespace(waitpid=lambda pid, _options: (pid, KILLED))),
-            (horse, "_Surroundings", SimpleNamespace(now=lambda: still)),
-            (horse, "_has_children", lambda: False),
-            (horse, "_environment", dict),
-            (horse, "_Memory", lambda: SimpleNamespace(grown_mb=lambda: 0.0)),
+            (horse, "Leftovers", lambda _growth_mb: SimpleNamespace(found=lambda: "")),
         ):
             patches.enter_context(patch.object(module, name, value))
         yield
