@@ -15,6 +15,9 @@ OF_OWNERS = ("complete", "fail", "relinquish", "hold", "hand_back", "commit_by_p
 OFTEN = {**dict.fromkeys(OF_OWNERS, 10), "renew": 5}
 """How much more often a script's requests are late than any other's."""
 
+HARMFUL = ("RUNNING", "RUNNING", "LEASED", "SUCCEEDED")
+"""How far the next owner has come when a late request does most harm."""
+
 
 @dataclass(slots=True)
 class Late:
@@ -47,14 +50,14 @@ class Network:
         call = next(iter(self.records.parts_of(command, None)), None)
         if call and "token" in call.arguments and "tick_ms" in call.arguments and self.rng.random() < 0.6:
             member = f"{call.arguments['schedule_id']}@{call.arguments['tick_ms']}"
-            until = self._next_owner_is_at_it(member, call.arguments["token"], self.rng.random() < 0.7)
+            until = self._next_owner_is_at_it(member, call.arguments["token"], self.rng.choice(HARMFUL))
             came_ms = now_ms + 4_000
         self.on_its_way.append(Late(came_ms, read_ms, command, request, until))
 
-    def _next_owner_is_at_it(self, member: str, token: str, begun: bool) -> Callable[[], bool]:
+    def _next_owner_is_at_it(self, member: str, token: str, state: str) -> Callable[[], bool]:
         def is_so() -> bool:
             seen = self.everything.of.get(member)
-            return seen is not None and seen.lease != token and seen.state == ("RUNNING" if begun else "LEASED")
+            return seen is not None and seen.lease != token and seen.state == state
 
         return is_so
 
