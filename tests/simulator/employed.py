@@ -8,10 +8,12 @@ from duly.common.clock import Clock
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store.turns import Hand, Last, Turn
+from duly.worker.performing import Kind
 from duly.worker.rider import Rider
 from duly.worker.rounds import Rounds
 from duly.worker.tasks import task_names
 from tests.simulator.internals import QUEUE
+from tests.simulator.seen import EVIDENCE
 from tests.simulator.stage import Process, Violation
 from tests.simulator.stalls import SimulatedStable
 from tests.simulator.world import World
@@ -61,5 +63,8 @@ class WatchedRounds(Rounds):
         return super()._run(given)
 
     def _ride(self, turn: Turn, owner: str, asked_ms: float) -> tuple[Last | None, Rider | None]:
-        self._its_stable.owner = owner
-        return super()._ride(turn, owner, asked_ms)
+        self._its_stable.owner, self._its_stable.said = owner, ""
+        last, rider = super()._ride(turn, owner, asked_ms)
+        if self._its_stable.said == Kind.SUCCEEDED and last is not None and last.success is None:
+            self._world.stage.fail(Violation(EVIDENCE, f"the success of {turn.occurrence} is lost: its worker goes on"))
+        return last, rider

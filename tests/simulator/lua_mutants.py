@@ -216,6 +216,8 @@ RECORDS = [
 TURNS = [
     lua("turn: asked again it gives another job", "turn", "if again == '1' then", "if false then",
         "and before under the same token"),
+    lua("turn: an old question", "turn", "if job_id and not is_in_hand(job_id, queue, token) then", "if false then",
+        IN_HAND),
     lua("turn: the last success", "turn",
         "complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]",
         "'recorded'", EVIDENCE),

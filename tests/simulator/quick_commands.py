@@ -221,6 +221,15 @@ def rpush(keys: Keyspace, key: bytes, *values: bytes) -> int:
     return len(found)
 
 
+@command("LPUSH")
+def lpush(keys: Keyspace, key: bytes, *values: bytes) -> int:
+    if not values:
+        raise wrong_count("lpush")
+    found: list[bytes] = keys.value_or_new(key, list)
+    found[:0] = reversed(values)
+    return len(found)
+
+
 @command("LPOP")
 def lpop(keys: Keyspace, key: bytes) -> bytes | None:
     found = keys.value(key, list)

@@ -72,6 +72,7 @@ DRAWS: dict[str, Draw] = {
     "HDEL": lambda rng: [rng.choice(KEYS), *some(rng, NAMES)],
     "HINCRBY": lambda rng: [rng.choice(KEYS), rng.choice(NAMES), rng.choice(NUMBERS[:6])],
     "RPUSH": lambda rng: [rng.choice(KEYS), *some(rng, NAMES)],
+    "LPUSH": lambda rng: [rng.choice(KEYS), *some(rng, NAMES)],
     "LPOP": lambda rng: [rng.choice(KEYS)],
     "LMOVE": lambda rng: [rng.choice(KEYS), rng.choice(KEYS), "LEFT", "RIGHT"],
     "LINDEX": lambda rng: [rng.choice(KEYS), rng.choice(NUMBERS[:6])],

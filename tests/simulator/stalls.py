@@ -86,7 +86,8 @@ class _Poll:
 
 
 class SimulatedStable(Stable):
-    """A worker's stable. ``owner``: under which name the attempt is made that is asked for next."""
+    """A worker's stable. ``owner``: under which name the attempt is made that is asked for next; ``said``: what it came
+    to."""
 
     def __init__(
         self, worker: Process, name: Callable[[], str], limits: Limits, misfortune: Callable[[], None]
@@ -95,11 +96,14 @@ class SimulatedStable(Stable):
         super().__init__(limits, guard, lambda: None)
         self._worker, self._name, self._misfortune = worker, name, misfortune
         self.owner = ""
+        self.said = ""
 
     def ask(self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
         self.ready()
         self._worker.stage.processes[self.pid].owner = self.owner
-        return super().ask(message, renew, look)
+        answer = super().ask(message, renew, look)
+        self.said = str(answer.get("kind", ""))
+        return answer
 
     def _fork(self) -> Any:
         worker, stage = self._worker, self._worker.stage

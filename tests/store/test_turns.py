@@ -146,6 +146,16 @@ def test_a_job_that_is_asked_for_again_is_the_one_of_that_claim_and_no_earlier_o
     assert turn(bench, token="1" * 32, again=True).occurrence == second
 
 
+def test_a_question_that_comes_again_when_its_job_is_over_is_given_nothing(bench: Bench) -> None:
+    delivered(bench, "a")
+    token = new_token()
+    last = begun(bench, turn(bench, token=token))
+    assert turn(bench, last=last).met is Met.EMPTY
+    delivered(bench, "b")
+    assert turn(bench, token=token, again=True).met is Met.EMPTY
+    assert len(bench.queue()) == 1
+
+
 def test_an_entry_whose_job_is_gone_is_dropped(bench: Bench) -> None:
     bench.backend.client.rpush("rq:queue:default", "gone", "gone")
     (occurrence,) = delivered(bench, "a")

@@ -62,6 +62,9 @@ local job_id, queue, data
 if again == '1' then
   job_id = job_in_hand(token, worker)
   queue = job_id and redis.call('HGET', RQ_JOB .. job_id, 'origin') or ''
+  if job_id and not is_in_hand(job_id, queue, token) then
+    return { 'empty', ending } -- an old question: what it was given is over
+  end
 end
 if not job_id and given ~= '' then
   job_id, queue = given, given_queue

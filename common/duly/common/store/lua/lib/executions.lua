@@ -22,6 +22,10 @@ local function job_in_hand(execution, worker)
   return named == execution and job_id or nil
 end
 
+local function is_in_hand(job_id, queue, execution)
+  return redis.call('ZSCORE', RQ .. 'wip:' .. queue, job_id .. ':' .. execution) ~= false
+end
+
 -- `shown`: whether the execution has a hash and is in the worker's own index.
 local function finish_execution(job_id, queue, execution, worker, at, shown)
   local named = job_id .. ':' .. execution
