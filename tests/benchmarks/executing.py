@@ -1,7 +1,10 @@
 """How many jobs a second one worker executes, when there is always another one: a task that does nothing.
 
-The same server, the same machine and one worker process for each contestant. It is up and waits when its whole queue
-appears at once, and the time ends when the last job is on record as done.
+The same server, the same machine and one worker process for each contestant, besides those with ``--concurrency``. It
+is up and waits when its whole queue appears at once, and the time ends when the last job is on record as done.
+
+What a worker says to Redis is counted by the server: the calls that come from it, and the commands that run inside of
+them.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ class Workplace:
     def __post_init__(self) -> None:
         self.client = redis.Redis.from_url(self.url)
 
-    def employ(self, command: str, *arguments: str) -> None:
-        """Put the queue aside, and start a worker; it waits when this returns."""
+    def employ(self, command: str, *arguments: str, workers: int = 1) -> None:
+        """Put the queue aside, and start workers; they wait when this returns."""
         self.client.rename(QUEUE, ASIDE)
         environment = os.environ | {"DULY_REDIS_URL": self.url, "PYTHONPATH": _path()}
         self._process = subprocess.Popen(
@@ -62,7 +65,7 @@ class Workplace:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_until(lambda: any(each["cmd"] == "blmove" for each in self._clients()))
+        wait_until(lambda: sum(each["cmd"] == "blmove" for each in self._clients()) >= workers)
 
     def _clients(self) -> list[dict[str, str]]:
         found: list[dict[str, str]] = self.client.client_list()
@@ -89,13 +92,18 @@ def measure(rounds: int, size: int) -> Comparison:
                     _rq(place, "rq SimpleWorker", "rq.SimpleWorker", size // 20),
                     _duly(place, "duly", size // 5),
                     _duly(place, "duly --isolate", size // 20, "--isolate"),
+                    _duly(place, "duly --concurrency 2", size // 5, workers=2),
+                    _duly(place, "duly --concurrency 4", size // 5, workers=4),
                 ],
                 rounds,
                 also=["rq SimpleWorker"],
             )
+            calls, commands = _said_per_job(place, size // 10)
     comparison.want("duly, x rq Worker", comparison.ratio("duly"), "20", "40")
     comparison.want("duly, x rq SimpleWorker", comparison.ratio("duly", "rq SimpleWorker"), "4")
     comparison.want("duly --isolate, x rq Worker", comparison.ratio("duly --isolate"), "2", "3.5")
+    comparison.want("round trips a job", calls, "2", "1")
+    comparison.want("commands a job, inside of scripts", commands, "20", "14")
     return comparison
 
 
@@ -118,14 +126,28 @@ def _rq(place: Workplace, name: str, worker_class: str, jobs: int) -> Contestant
     return Contestant(name, prepare, lambda: _execute(place, jobs, lambda: place.client.zcard("rq:finished:default")))
 
 
-def _duly(place: Workplace, name: str, jobs: int, *options: str) -> Contestant:
+def _said_per_job(place: Workplace, jobs: int) -> tuple[float, float]:
+    """What a worker calls for each of many jobs, and the commands that run for it inside of what it calls."""
+    contestant = _duly(place, "duly", jobs)
+    contestant.prepare()
+    place.client.config_resetstat()
+    contestant.run()
+    ran = {name: each["calls"] for name, each in place.client.info("commandstats").items()}
+    scripts = ran.pop("cmdstat_evalsha")
+    watching = ran.pop("cmdstat_hget") - jobs  # a turn asks once; the rest is this process, which waits for the end
+    assert watching >= 0
+    return scripts / jobs, sum(ran.values()) / jobs + 1
+
+
+def _duly(place: Workplace, name: str, jobs: int, *options: str, workers: int = 1) -> Contestant:
     store = Store.connect(Settings(redis_url=place.url))
+    arguments = ["worker", "-m", __name__, "--no-scheduler", "--log-level", "warning", "--concurrency", str(workers)]
 
     def prepare() -> None:
         place.dismiss()
         place.client.flushdb()
         enqueue(store, jobs)
-        place.employ(DULY, "worker", "-m", __name__, "--no-scheduler", "--log-level", "warning", *options)
+        place.employ(DULY, *arguments, *options, workers=workers)
 
     def done() -> int:
         return int(store.client.hget(store.keys.totals, "run:succeeded:SUCCEEDED") or 0)

@@ -165,11 +165,11 @@ def test_json_is_what_redis_makes_of_it() -> None:
 
 def test_what_nobody_gives_is_no_reply() -> None:
     client = fresh()
-    for command in ("LPUSH k v", "SET k v EX 1", "ZADD k GT 1 a", "XADD k 1-1 a b", "EVAL text 0"):
+    for command in ("RPOP k", "SET k v EX 1", "ZADD k GT 1 a", "XADD k 1-1 a b", "EVAL text 0"):
         with pytest.raises(Unsupported):
             client.execute_command(*command.split())
     with pytest.raises(Unsupported):
-        client.register_script("return redis.call('LPUSH', 'k', 'v')")()
+        client.register_script("return redis.call('RPOP', 'k')")()
 
 
 def test_a_time_to_live_of_nothing_ends_a_key_at_once_as_in_redis() -> None:
