@@ -8,6 +8,7 @@ second signal to the supervisor a second later, or the end of the grace, makes t
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import select
@@ -108,6 +109,8 @@ class Supervisor:
 
     def _start(self, child: _Child) -> None:
         parent = os.getpid()
+        # What is there now is never collected, so that no collector writes into the pages that parent and child share.
+        gc.freeze()
         pid = os.fork()
         if pid == 0:
             os._exit(self._run_child(child, parent))
