@@ -60,7 +60,7 @@ class Hands:
 
     def _took(self, call: Call, job_id: str, before: Before, late: bool) -> None:
         given, token = call.arguments, call.arguments["token"]
-        earlier = {each for each in self._given.get(token, ()) if f"{each}:{token}" in self._in_hand}
+        earlier = self._still_given(token)
         left = self._records.queued()
         if earlier and (given["again"] == "1" or not late):
             if job_id not in earlier:
@@ -82,6 +82,9 @@ class Hands:
             raise Violation(IN_HAND, f"{job_id} was given, and RQ does not know it")
         self._known_task(call)
 
+    def _still_given(self, token: str) -> list[str]:
+        return sorted(each for each in self._given.get(token, ()) if f"{each}:{token}" in self._in_hand)
+
     def _known_task(self, call: Call) -> None:
         member = f"{call.reply[4]}@{call.reply[5]}"
         task = self._records.occurrence(member).get("task")
@@ -91,6 +94,9 @@ class Hands:
 
     def _found_nothing(self, call: Call, before: Before, late: bool) -> None:
         left = self._records.queued()
+        earlier = self._still_given(call.arguments["token"])
+        if earlier and not late:
+            raise Violation(IN_HAND, f"nothing was given, and before under the same token {', '.join(earlier)}")
         if late and call.word == "empty" and self._given.get(call.arguments["token"]) and left == before.queued:
             return  # what it was given is over
         if call.word == "foreign":
