@@ -74,10 +74,11 @@ class Stable:
             self._drop(kill=True)
         if self._horse is None:
             self._see_off()
-            self._horse, self._next = self._next, None
-            if self._horse is None or _has_ended(self._horse.pid):
-                self._end(self._horse, kill=True)
-                self._horse = self._fork()
+            spare, self._next = self._next, None
+            if spare is not None and _has_ended(spare.pid):
+                self._end(spare, kill=True)
+                spare = None
+            self._horse = spare or self._fork()
             self._guard.watch(self._horse.pid)
         return self._horse.pid
 
