@@ -28,6 +28,8 @@ class Hands:
         """RQ's names of executions, and the worker of each."""
         self._given: dict[str, set[str]] = {}
         """By token: the jobs that were given out under it."""
+        self._last: dict[str, str] = {}
+        """By worker: the token of its last job, which is the one that it may ask for again."""
 
     def before(self, call: Call) -> Before:
         queued = self._records.queued()
@@ -60,7 +62,7 @@ class Hands:
 
     def _took(self, call: Call, job_id: str, before: Before, late: bool) -> None:
         given, token = call.arguments, call.arguments["token"]
-        earlier = self._still_given(token)
+        earlier = self._still_given(call)
         left = self._records.queued()
         if earlier and (given["again"] == "1" or not late):
             if job_id not in earlier:
@@ -78,11 +80,15 @@ class Hands:
             raise Violation(IN_HAND, f"{job_id} was given, and {left} is left of {before.queued}")
         self._in_hand[f"{job_id}:{token}"] = given["worker"]
         self._given.setdefault(token, set()).add(job_id)
+        self._last[given["worker"]] = token
         if self._records.execution(f"{job_id}:{token}", given["worker"]) != {"wip"}:
             raise Violation(IN_HAND, f"{job_id} was given, and RQ does not know it")
         self._known_task(call)
 
-    def _still_given(self, token: str) -> list[str]:
+    def _still_given(self, call: Call) -> list[str]:
+        token = call.arguments["token"]
+        if self._last.get(call.arguments["worker"]) != token:
+            return []  # one that came late was given another one since
         return sorted(each for each in self._given.get(token, ()) if f"{each}:{token}" in self._in_hand)
 
     def _known_task(self, call: Call) -> None:
@@ -94,7 +100,7 @@ class Hands:
 
     def _found_nothing(self, call: Call, before: Before, late: bool) -> None:
         left = self._records.queued()
-        earlier = self._still_given(call.arguments["token"])
+        earlier = [each for each in self._still_given(call) if self._records.is_ours(each)]  # and is there still
         if earlier and not late:
             raise Violation(IN_HAND, f"nothing was given, and before under the same token {', '.join(earlier)}")
         if late and call.word == "empty" and self._given.get(call.arguments["token"]) and left == before.queued:
@@ -102,7 +108,8 @@ class Hands:
         if call.word == "foreign":
             if self._records.is_ours(call.reply[2]):
                 raise Violation(IN_HAND, f"{call.reply[2]} was left to RQ, and is ours")
-            expected = before.queued if call.arguments["given"] else before.queued[before.first :]
+            in_hand = call.arguments["given"] or call.reply[2] in self._given.get(call.arguments["token"], ())
+            expected = before.queued if in_hand else before.queued[before.first :]
         else:
             expected = [] if call.rest else before.queued
         if left != expected:

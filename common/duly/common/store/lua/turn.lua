@@ -60,8 +60,7 @@ end
 local ending = finish_last()
 local job_id, queue, data
 if again == '1' then
-  job_id = job_in_hand(token, worker)
-  queue = job_id and redis.call('HGET', RQ_JOB .. job_id, 'origin') or ''
+  job_id, queue = job_in_hand(token, worker)
   if job_id and not is_in_hand(job_id, queue, token) then
     return { 'empty', ending } -- an old question: what it was given is over
   end

@@ -13,13 +13,16 @@ local function start_execution(job_id, queue, execution, worker, at)
   redis.call('HSET', RQ_JOB .. job_id, 'status', 'started', 'started_at', at.text, 'last_heartbeat', at.text,
     'worker_name', worker)
   redis.call('ZADD', RQ .. 'wip:' .. queue, at.seconds + SIGN_OF_LIFE_S, job_id .. ':' .. execution)
-  redis.call('SET', HAND .. worker, job_id .. ':' .. execution, 'PX', IN_HAND_MS)
+  redis.call('SET', HAND .. worker, queue .. ' ' .. job_id .. ':' .. execution, 'PX', IN_HAND_MS)
 end
 
--- The job that was given out under this execution's name, if it was the worker's last.
+-- The job that was given out under this execution's name, and its queue, if it was the worker's last.
 local function job_in_hand(execution, worker)
-  local job_id, named = string.match(redis.call('GET', HAND .. worker) or '', '^(.*):(.-)$')
-  return named == execution and job_id or nil
+  local queue, job_id, named = string.match(redis.call('GET', HAND .. worker) or '', '^(%S+) (.*):(.-)$')
+  if named == execution then
+    return job_id, queue
+  end
+  return nil
 end
 
 local function is_in_hand(job_id, queue, execution)

@@ -201,8 +201,12 @@ local function token_of(o)
 end
 
 local function take_lease(o, token, ttl_ms)
-  if not redis.call('SET', LEASE .. o.member, token, 'NX', 'PX', ttl_ms) then
-    return false
+  local key = LEASE .. o.member
+  if not redis.call('SET', key, token, 'NX', 'PX', ttl_ms) then
+    if redis.call('PTTL', key) ~= 0 then
+      return false
+    end
+    redis.call('SET', key, token, 'PX', ttl_ms) -- it was over: in its last millisecond a key is still there
   end
   tokens[o.member] = token
   return true
