@@ -72,6 +72,8 @@ class Replies:
                 said = f"{call.script} of {member} was taken from one that does not own it"
                 raise Violation(ONE_OWNER, said)
             self._taken.add((call.script, token))
+        if call.script == "acquire" and said == "acquired":
+            self._all.of[member].lost_claims.discard(token)  # asked again after a failover, the record knows it again
         if call.script == "begin" and said == "begun":
             self._all.of[member].begun.add(self._owners[token])
         if call.script == "complete":

@@ -100,7 +100,8 @@ class SimulatedStable(Stable):
 
     def ask(self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
         self.ready()
-        self._worker.stage.processes[self.pid].owner = self.owner
+        process = self._worker.stage.processes[self.pid]
+        process.owner, process.notes["works_on"] = self.owner, f"{message['schedule_id']}@{message['tick_ms']}"
         answer = super().ask(message, renew, look)
         self.said = str(answer.get("kind", ""))
         return answer

@@ -70,6 +70,8 @@ class Witness:
             record = self._records.occurrence(seen.member) if seen.state in {"LEASED", "RUNNING"} else {}
             if record.get("lease_owner") != process.owner or process.fence_ms is None:
                 continue
+            if process.notes.get("works_on", seen.member) != seen.member:
+                continue  # a request that came late has taken another one for the same owner, and nobody works on that
             at_once = process.fence_ms < self._stage.now_ms + 1
             if process.fence_ms >= int(record["lease_expires_ms"]) and not at_once:
                 raise Violation(ONE_OWNER, f"{process.name} may live on when its lease of {seen.member} has ended")
