@@ -28,7 +28,7 @@ from duly.worker.keeping import Keeping
 from duly.worker.lease_keeper import LeaseKeeper
 from duly.worker.rounds import Rounds
 from duly.worker.run import current_run
-from duly.worker.stable import Stable
+from duly.worker.stable import Stable, how_it_ended
 from tests.conftest import Backend
 from tests.store.conftest import Bench
 from tests.store.test_crash_points import appending, killed_after, recover, register
@@ -327,6 +327,19 @@ def test_a_dismissed_work_horse_ends(bench: Bench, new_yard: Callable[..., Yard]
     yard.stable.dismiss()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (signal.SIGALRM, "its lease could not be renewed in time, and the lease's timer ended it"),
+        (signal.SIGKILL, "killed by SIGKILL"),
+        (3 << 8, "exit code 3"),
+        (None, "it ended, and nobody saw how"),
+    ],
+)
+def test_it_is_said_how_a_work_horse_ended(status: int | None, words: str) -> None:
+    assert how_it_ended(status) == words
 
 
 # --- the thread that keeps leases ---------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from duly.worker.group_guard import GroupGuard, kill_group
 from duly.worker.horse import Limits
 from duly.worker.rounds import Rounds
 from duly.worker.rq_jobs import FleetJob, SparingDeathPenalty, occurrence_of
-from duly.worker.stable import Stable
+from duly.worker.stable import Stable, how_it_ended
 from duly.worker.tasks import task_names
 
 log = logging.getLogger(__name__)
@@ -148,9 +148,10 @@ class FleetWorker(Worker):
         """Its work-horse ended under it, or was ended."""
         self._horse_pid = 0
         execution = self.executions.pop(hand.execution, None)
-        self._report_death(occurrence, owner)
+        how = why or how_it_ended(status)
+        self._report_death(occurrence, owner, how)
         try:
-            self._fail_in_rq(hand, execution, why or f"the work-horse ended with wait status {status}")
+            self._fail_in_rq(hand, execution, f"the work-horse ended: {how}")
         except redis.exceptions.RedisError as error:
             log.warning("RQ not told: %s", type(error).__name__, extra={"action": "store_unavailable"})
 
@@ -222,7 +223,7 @@ class FleetWorker(Worker):
         finally:
             occurrence = occurrence_of(job)
             if self._horse_status != os.EX_OK and occurrence is not None:
-                self._report_death(occurrence, _owner(self.name, pid))
+                self._report_death(occurrence, _owner(self.name, pid), how_it_ended(self._horse_status))
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
         """RQ's wait, which remembers how the work-horse ended; what a killed one had started ends right after it."""
@@ -278,14 +279,14 @@ class FleetWorker(Worker):
         with contextlib.suppress(StoreUnavailable):  # presence is for people to look at; nothing depends on it
             self._store.fleet.beat(self._fleet_name, details)
 
-    def _report_death(self, occurrence: Occurrence, owner: str) -> None:
+    def _report_death(self, occurrence: Occurrence, owner: str, how: str) -> None:
         try:
             ending = self._store.attempts.report_death(occurrence.schedule_id, owner, "worker_died")
-            log.warning(
-                "%s: the process that ran it died: %s", occurrence, in_words(ending), extra={"action": "horse_died"}
-            )
+            then = in_words(ending)
         except StoreUnavailable:
-            log.warning("%s: the process that ran it died; its lease will expire", occurrence)
+            then = "its lease will expire"
+        said = "%s: the process that ran it died (%s): %s"
+        log.warning(said, occurrence, how, then, extra={"action": "horse_died"})
 
 
 def _owner(worker: str, pid: int) -> str:

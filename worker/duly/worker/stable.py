@@ -31,8 +31,18 @@ class HorseDied(Exception):
     """The work-horse ended, or was ended, without an answer: whatever it ran has no known outcome."""
 
     def __init__(self, status: int | None) -> None:
-        super().__init__(f"the work-horse ended with wait status {status}")
+        super().__init__(how_it_ended(status))
         self.status = status
+
+
+def how_it_ended(status: int | None) -> str:
+    """A work-horse's wait status, in words for the log."""
+    if status is None:
+        return "it ended, and nobody saw how"
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGALRM:
+        return "its lease could not be renewed in time, and the lease's timer ended it"
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 @dataclass(slots=True)
