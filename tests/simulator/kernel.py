@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from duly.scheduler import service
-from duly.worker import attempt, horse, keeping, lease_keeper, performing, rounds
+from duly.worker import attempt, horse, keeping, lease_keeper, performing, rounds, stable
 from tests.simulator.stage import Actor, Process, Stage
 from tests.simulator.stalls import simulated_horses
 
@@ -110,6 +110,7 @@ def simulated(stage: Stage, token: Callable[[], str], fenced: Callable[[Process]
             (lease_keeper, "signal", signals),
             (lease_keeper, "threading", threads),
             (lease_keeper, "SystemClock", lambda: SimulatedClock(stage)),
+            (stable, "SystemClock", lambda: SimulatedClock(stage)),
             (keeping, "threading", threads),
             (keeping, "SystemClock", lambda: SimulatedClock(stage)),
             (horse, "end_process_group", lambda: _kill(stage)),

@@ -116,6 +116,12 @@ def test_a_lease_that_was_over_before_it_began_runs_nothing() -> None:
     assert end_of(work)[0] == signal.SIGALRM
 
 
+def test_the_first_renewal_counts_from_the_claim_however_late_the_work_begins() -> None:
+    claimed_ms = SystemClock().monotonic_ms() - 60.0 / 100 * LEASE.ttl_ms
+    keeper = LeaseKeeper(Store(lambda: True), LEASE, claimed_ms)  # type: ignore[arg-type]
+    assert keeper.next_look_ms() == claimed_ms + LEASE.ttl_ms / 3
+
+
 def test_leaving_the_block_disarms_the_kernel_s_timer() -> None:
     def work() -> None:
         with keeper(Store(unavailable)):

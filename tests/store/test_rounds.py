@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from duly.common.store import Store
 from duly.common.store.turns import Hand, TurnStore
 from duly.worker import group_guard, tasks
 from duly.worker import rounds as rounds_module
+from duly.worker import stable as stable_module
 from duly.worker.group_guard import GroupGuard
 from duly.worker.horse import Limits
 from duly.worker.keeping import Keeping
@@ -42,11 +44,14 @@ class Employer:
 
     def __init__(self) -> None:
         self.lost: list[tuple[Occurrence, str]] = []
+        self.looks = 0
         self.report: Callable[[Occurrence, str], Any] = lambda *_: None
 
     def has_in_hand(self, hand: Hand) -> None: ...
 
-    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None: ...
+    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None:
+        assert first is (self.looks == 0)
+        self.looks += 1
 
     def has_done(self, hand: Hand) -> None: ...
 
@@ -237,6 +242,58 @@ def test_a_work_horse_that_ends_without_an_answer_is_reported_at_once(
     record = bench.record(died)
     assert (record.state, record.hold_reason, record.cause) == ("HELD", "HOLD_PRIOR_OUTCOME_UNKNOWN", "worker_died")
     assert bench.record(done).state == "SUCCEEDED"
+
+
+def test_a_work_horse_that_ended_is_seen_though_what_it_forked_has_its_channels_open(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path
+) -> None:
+    def work() -> None:
+        if current_run().schedule_id == "a":
+            if os.fork() == 0:
+                time.sleep(60)
+            os._exit(0)
+
+    register(Effects.UNSAFE, noting(log, work))
+    died, done = delivered(bench, "a", "b")
+    yard = new_yard()
+    began = time.monotonic()
+    yard.rounds.run()
+    assert time.monotonic() - began < 30
+    assert [occurrence for occurrence, _ in yard.employer.lost] == [died]
+    assert bench.record(done).state == "SUCCEEDED"
+
+
+def test_a_task_that_asks_for_its_lease_all_the_time_is_looked_after_all_the_same(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stable_module, "_FIRST_LOOK_MS", 30)
+    monkeypatch.setattr(stable_module, "_LATER_LOOKS_MS", 30)
+    yard = new_yard()
+
+    def work() -> None:
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            current_run().check_lease()
+
+    register(Effects.UNSAFE, work)
+    delivered(bench, "a")
+    yard.rounds.run()
+    assert yard.employer.looks >= 2
+
+
+def test_a_fork_that_fails_leaves_no_signal_blocked(
+    new_yard: Callable[..., Yard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fork() -> int:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    yard, before = new_yard(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fork", fork)
+        with pytest.raises(OSError, match="no more processes"):
+            yard.stable.ready()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    assert yard.stable.ready() > 0
 
 
 def test_a_death_is_reported_of_the_attempt_that_died_and_of_no_earlier_one_on_that_work_horse(

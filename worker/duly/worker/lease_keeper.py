@@ -70,20 +70,20 @@ class LeaseKeeper:
         self._lease = lease
         self._clock = clock or SystemClock()
         self._proven_until_ms = asked_ms + lease.ttl_ms - fence_margin_ms(lease.ttl_ms)
+        # From then on, not from now: what came between has taken of the lease's time.
+        self._renew_at_ms = asked_ms + lease.ttl_ms / 3
         self._deadline_ms: float | None = None
         self._timeout_raised = False
         self._settling = False
         self._timeout_lock = threading.Lock()
         self._changed = threading.Event()
         self._ended = False
-        self._renew_at_ms = 0.0
         self._main_thread = threading.get_ident()
 
     def __enter__(self) -> LeaseKeeper:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.signal(TIMEOUT_SIGNAL, self._on_timeout)
         self._arm()
-        self._renew_at_ms = self._clock.monotonic_ms() + self._lease.ttl_ms / 3
         self._watch()
         return self
 

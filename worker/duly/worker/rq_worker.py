@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,6 +73,9 @@ class FleetWorker(Worker):
         self._allow_list = allow_list
         self._guard = GroupGuard()
         self._horse_status: int | None = None
+        self._in_rounds = False
+        # What looks and signals say to Redis must not keep renewals waiting: RQ's own connection is a patient one.
+        self._brisk = connect(settings.redis_url, decode=False)
         self._stable = Stable(limits or Limits(), self._guard, self._become_horse)
         self._rounds = Rounds(self._store, self._stable, self, self.name, os.getpid(), self._names_in_order)
 
@@ -93,19 +96,38 @@ class FleetWorker(Worker):
         self.set_state(WorkerStatus.BUSY)
         self._beat("busy", job)
         started = now()
+        self._in_rounds = True
         try:
             taken = self._rounds.run(Hand(job.id, queue.name))
         except StoreUnavailable as error:
             log.warning("%s: %s", self._fleet_name, error, extra={"action": "store_unavailable"})
             return True
         finally:
-            self._horse_pid = 0
+            self._in_rounds = False
         with self.connection.pipeline(transaction=False) as pipeline:
             pipeline.hincrby(self.key, "successful_job_count", taken)
             self.increment_total_working_time(now() - started, pipeline)
             self.set_state(WorkerStatus.IDLE, pipeline)
             pipeline.execute()
         return taken > 0
+
+    @property
+    def horse_pid(self) -> int:
+        """The work-horse that runs now, whichever it is; 0 for none. RQ's commands end it by this."""
+        return self._stable.pid if self._in_rounds else self._horse_pid
+
+    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
+        """End the work-horse, when there is one: to RQ, number 0 would be this very process's group."""
+        if self.horse_pid:
+            super().kill_horse(sig)
+
+    @contextlib.contextmanager
+    def _briskly(self) -> Iterator[None]:
+        patient, self.connection = self.connection, self._brisk
+        try:
+            yield
+        finally:
+            self.connection = patient
 
     # What a round wants of its worker: see `Employer`.
     @property
@@ -115,7 +137,6 @@ class FleetWorker(Worker):
 
     def has_in_hand(self, hand: Hand) -> None:
         """A job of ours was taken. RQ's commands to stop it find it by its execution, and end the work-horse."""
-        self._horse_pid = self._stable.pid or self._stable.ready()
         execution = Execution(hand.execution, hand.job_id, self.connection, self.name)
         self.executions[execution.id] = execution
 
@@ -124,14 +145,20 @@ class FleetWorker(Worker):
         self._say("busy", occurrence, hand.job_id)
         execution = self.executions[hand.execution]
         try:
-            job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
-            if first:
-                self._show(execution, self.get_heartbeat_ttl(job))
-            super().maintain_heartbeats(job, execution)
-        except NoSuchJobError:
-            self.heartbeat()
+            with self._briskly():
+                self._give_sign_of_life(hand, execution, first=first)
         except redis.exceptions.RedisError as error:
             log.warning("no heartbeat: %s", type(error).__name__, extra={"action": "store_unavailable"})
+
+    def _give_sign_of_life(self, hand: Hand, execution: Execution, *, first: bool) -> None:
+        try:
+            job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
+        except NoSuchJobError:
+            self.heartbeat()
+            return
+        if first:
+            self._show(execution, self.get_heartbeat_ttl(job))
+        super().maintain_heartbeats(job, execution)
 
     def _show(self, execution: Execution, ttl_s: int) -> None:
         with self.connection.pipeline(transaction=False) as pipeline:
@@ -146,7 +173,6 @@ class FleetWorker(Worker):
 
     def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
         """Its work-horse ended under it, or was ended."""
-        self._horse_pid = 0
         execution = self.executions.pop(hand.execution, None)
         how = why or how_it_ended(status)
         self._report_death(occurrence, owner, how)
@@ -178,9 +204,13 @@ class FleetWorker(Worker):
         signal.signal(GIVE_UP, self.request_force_stop)
 
     def request_stop(self, signum: int, frame: Any) -> None:
-        """Finish what runs, then stop. RQ takes a second SIGTERM for an order to kill; here it changes nothing."""
+        """Finish what runs, then stop. RQ takes a second SIGTERM for an order to kill; here it changes nothing.
+
+        RQ notes the request in Redis, from inside of whatever runs: a store that is away must not end that.
+        """
         try:
-            super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
+            with self._briskly(), contextlib.suppress(redis.exceptions.RedisError):
+                super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
         finally:
             for each in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(each, lambda *_: None)

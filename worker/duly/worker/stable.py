@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from duly.common.clock import SystemClock
 from duly.common.process.parent import die_with_parent
 from duly.common.process.roles import GIVE_UP
 from duly.worker.channel import Channel, ChannelBroken
@@ -54,6 +55,15 @@ class _Horse:
     resting: bool = True
     looks_back: bool = False
     """It has answered, and has not said yet whether it can run another attempt."""
+    end: int = -1
+    """A descriptor that is readable when the process has ended, whoever else has its channels open; -1 for none."""
+
+    def close(self) -> None:
+        for channel in (self.work, self.lease):
+            channel.close()
+        if self.end >= 0:
+            os.close(self.end)
+            self.end = -1
 
 
 class Stable:
@@ -143,8 +153,7 @@ class Stable:
         """It has said that it ends, and what it did is over: nobody need wait for that now."""
         horse, self._horse = self._horse, None
         assert horse is not None
-        for channel in _channels(horse):
-            channel.close()
+        horse.close()
         self._guard.release()
         self._leaving.append(horse.pid)
 
@@ -182,17 +191,20 @@ class Stable:
         self._see_off(0)
 
     def _await(self, horse: _Horse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
-        wait_ms = _FIRST_LOOK_MS
+        clock = SystemClock()
+        look_at_ms = clock.monotonic_ms() + _FIRST_LOOK_MS
         while True:
-            ready = {fd for fd, _ in horse.poll.poll(wait_ms)}
+            ready = {fd for fd, _ in horse.poll.poll(max(look_at_ms - clock.monotonic_ms(), 0.0))}
             if horse.work.fileno() in ready:
                 return horse.work.receive()
+            if horse.end in ready:
+                raise ChannelBroken("it has ended, and what it has forked has not")
             if horse.lease.fileno() in ready:
                 number = horse.lease.receive().get("n")
                 horse.lease.send({"n": number, "lease": renew()})
-            if not ready:
+            if clock.monotonic_ms() >= look_at_ms:
                 look()
-                wait_ms = _LATER_LOOKS_MS
+                look_at_ms = clock.monotonic_ms() + _LATER_LOOKS_MS
 
     def _fork(self) -> _Horse:
         parent = os.getpid()
@@ -200,14 +212,20 @@ class Stable:
         gc.freeze()
         (work, its_work), (lease, its_lease) = Channel.pair(), Channel.pair()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except BaseException:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            raise
         if pid == 0:
             try:
                 os.setpgid(0, 0)
                 die_with_parent(parent)
                 self._guard.close()
-                for channel in (work, lease, *_channels(self._horse), *_channels(self._next)):
+                for channel in (work, lease):
                     channel.close()
+                for other in filter(None, (self._horse, self._next)):
+                    other.close()
                 random.seed()
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it guards the lease
                 self._as_horse()
@@ -223,7 +241,10 @@ class Stable:
         poll = select.poll()
         poll.register(work, select.POLLIN)
         poll.register(lease, select.POLLIN)
-        return _Horse(pid, work, lease, poll)
+        end = _end_of(pid)
+        if end >= 0:
+            poll.register(end, select.POLLIN)
+        return _Horse(pid, work, lease, poll, end=end)
 
     def _drop(self, *, kill: bool) -> int | None:
         """Forget the work-horse, once it has ended; killed, or by itself where its channels are closed."""
@@ -236,8 +257,7 @@ class Stable:
     def _end(horse: _Horse | None, *, kill: bool) -> int | None:
         if horse is None:
             return None
-        for channel in _channels(horse):
-            channel.close()
+        horse.close()
         if kill or not _ends_by_itself(horse.pid):
             _kill(horse.pid)
         status = None
@@ -250,8 +270,11 @@ def _is_readable(horse: _Horse, wait_ms: int) -> bool:
     return any(fd == horse.work.fileno() for fd, _ in horse.poll.poll(wait_ms))
 
 
-def _channels(horse: _Horse | None) -> tuple[Channel, ...]:
-    return (horse.work, horse.lease) if horse is not None else ()
+def _end_of(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # Linux has it
+        return -1
 
 
 def _kill(pid: int) -> None:
@@ -271,12 +294,9 @@ def _has_ended(pid: int) -> bool:
 
 def _ends_by_itself(pid: int) -> bool:
     """Whether a child ends within a moment."""
-    if not hasattr(os, "pidfd_open"):
-        return False
-    try:
-        watched = os.pidfd_open(pid)
-    except OSError:
-        return True
+    watched = _end_of(pid)
+    if watched < 0:
+        return _has_ended(pid)
     try:
         poll = select.poll()
         poll.register(watched, select.POLLIN)
