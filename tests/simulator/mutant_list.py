@@ -12,7 +12,6 @@ RARE = {
     "fail: whose lease it is": "seldom: a failure must be reported late, while the next owner is at work",
     "contested: the result beside a hold": "seldom: a forgotten owner must report while its occurrence is held already",
     "attend: a lease that still holds": "seldom: the look must come just before a lease is renewed",
-    "dispatch: the drop of an interrupted backlog": "seldom: a drop must be cut, and the rest of it fail",
     "turn: an old question": "seldom: it must come when its job is over and the worker was given no other",
     "dispatch: the revision": "seldom: an edit must come between a survey and its dispatch, and change what is due",
     "complete: a late result makes nothing unknown": "seldom: it must come between two attempts of its occurrence",

@@ -149,7 +149,7 @@ def simulated_horses(stage: Stage) -> Iterator[None]:
             (stable, "_has_ended", has_ended),
             (stable, "_ends_by_itself", ends_by_itself),
             (stable, "_kill", kill),
-            (stable, "os", SimpleNamespace(waitpid=lambda pid, _options: (pid, KILLED))),
+            (stable.os, "waitpid", lambda pid, _options: (pid, KILLED)),
             (horse, "Leftovers", lambda _growth_mb: SimpleNamespace(found=lambda: "")),
         ):
             patches.enter_context(patch.object(module, name, value))
