@@ -146,9 +146,8 @@ class Scripts:
         """Run one script now and return its reply."""
         if self._line is None:
             return self.check(name, self._invoke(name, rest, arguments, self._client))
-        values = self._values(source(name), rest, arguments)
-        self._send(self._line, source(name), values)
-        return self._reply(self._line, source(name), values)
+        with self.started(name, rest, **arguments) as reply:
+            return reply()
 
     def queue(self, pipeline: Pipeline, name: str, rest: Iterable[Value] = (), /, **arguments: Value) -> None:
         """Put a call into a pipeline; give each of its replies to `check`."""
@@ -172,8 +171,9 @@ class Scripts:
 
         def reply_of_server() -> list[Any]:
             nonlocal answered
+            reply = self._reply(connection, script, values)
             answered = True
-            return self._reply(connection, script, values)
+            return reply
 
         try:
             self._send(connection, script, values)

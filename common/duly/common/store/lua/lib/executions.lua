@@ -1,7 +1,6 @@
 -- RQ's account of a job that our worker has in hand: what RQ's tools and its maintenance read, written as RQ's own worker
 -- writes it. Not kept: an execution's own hash, before the job has taken a while, and what our function would have
--- returned. `at`: the worker's clock as RQ writes it, in seconds and as text. Asked again, nothing
--- happens twice.
+-- returned. `at`: the worker's clock as RQ writes it, in seconds and as text. Asked again, nothing happens twice.
 
 -- A job that nobody has given a sign of life for this long counts as abandoned; the worker gives one each 10 s.
 local SIGN_OF_LIFE_S = 70
