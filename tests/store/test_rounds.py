@@ -341,8 +341,8 @@ def test_a_resting_work_horse_that_was_killed_is_replaced_before_anything_begins
     delivered(bench, "a")
     yard.rounds.run()
     os.kill(yard.stable.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, yard.stable.pid, os.WEXITED | os.WNOWAIT)
     (second,) = delivered(bench, "b")
-    time.sleep(0.05)
     yard.rounds.run()
     assert bench.record(second).state == "SUCCEEDED"
     assert yard.employer.lost == []
