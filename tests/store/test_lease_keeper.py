@@ -163,12 +163,16 @@ def test_the_time_out_is_raised_in_the_work() -> None:
 
 def test_work_that_swallows_every_exception_by_habit_still_times_out() -> None:
     def work() -> None:
-        with keeper(Store(lambda: True)) as kept, pytest.raises(AttemptTimedOut):
-            kept.start_timeout(100)
+        def swallow() -> None:
             until = time.monotonic() + 30
             while time.monotonic() < until:
                 with contextlib.suppress(Exception):
                     spin(50)
+
+        with keeper(Store(lambda: True)) as kept:
+            kept.start_timeout(100)
+            with pytest.raises(AttemptTimedOut):
+                swallow()
 
     assert end_of(work) is None
 
