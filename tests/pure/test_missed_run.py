@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duly.common.records.definition import ScheduleDefinition, define
-from duly.scheduler.missed_run import Plan, plan, plan_carried
+from duly.scheduler.missed_run import MissedRuns, Plan
+from duly.scheduler.missed_run import plan as plan_of
+from duly.scheduler.missed_run import plan_carried as plan_carried_of
 
 PERIOD = 1_000
 
@@ -25,6 +27,14 @@ def schedule(policy: str, limit: int | None = None, **fields: Any) -> ScheduleDe
             **fields,
         }
     )
+
+
+def plan(definition: ScheduleDefinition, *args: int) -> Plan:
+    return plan_of(MissedRuns.of(definition), definition.timetable, *args)
+
+
+def plan_carried(definition: ScheduleDefinition, *args: int) -> Plan:
+    return plan_carried_of(MissedRuns.of(definition), definition.timetable, *args)
 
 
 schedules = st.one_of(

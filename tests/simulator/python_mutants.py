@@ -14,6 +14,7 @@ from duly.common.store.schedules import ScheduleStore
 from duly.common.store.sweeping import DueSchedule
 from duly.common.store.turns import TurnStore
 from duly.scheduler import missed_run
+from duly.scheduler.known import Definitions
 from duly.scheduler.sweep import Sweeper
 from duly.worker import gate, horse, performing
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
@@ -61,8 +62,8 @@ def _last_backlog_tick_only(*args: Any) -> Any:
     return replace(plan, ticks=plan.ticks[-1:])
 
 
-def _any_version(self: Sweeper, due: DueSchedule) -> Any:
-    return self._definitions.get(due.schedule_id)
+def _any_version(self: Definitions, due: DueSchedule) -> Any:
+    return self._known.get(due.schedule_id)
 
 
 def _nothing_dropped(*args: Any) -> Any:
@@ -113,7 +114,7 @@ ALL = [
     python("rider: a success that nobody records", Rider, "_succeed", lambda *_: "recorded", EVIDENCE),
     python("sweep: only the last tick of a backlog", missed_run, "_settle", _last_backlog_tick_only, NO_TICK_LOST),
     python("sweep: what is dropped", missed_run, "_settle", _nothing_dropped, NO_TICK_LOST),
-    python("sweep: the version of a definition", Sweeper, "_cached", _any_version, NO_TICK_LOST, OWN_DEFINITION),
+    python("sweep: the version of a definition", Definitions, "get", _any_version, NO_TICK_LOST, OWN_DEFINITION),
     python("sweep: carried ticks of all but the first edit", carry, "dump", lambda _carried: "", NO_TICK_LOST),
     python("edit: due ticks are not carried", ScheduleStore, "_carry", staticmethod(lambda *_: ""), NO_TICK_LOST),
     python("sweep: ends no pause", Sweeper, "_end_pauses", lambda _self, _survey: iter(()), FORGOTTEN),

@@ -358,7 +358,7 @@ def test_an_order_that_would_go_back_in_time_is_held(bench: Bench) -> None:
     survey = bench.store.sweeping.survey(bench.token, 60_000, 10)
     assert survey is not None
     back_ms = record.next_run_ms - 500
-    order = DispatchOrder(survey.schedules[0], record.definition, "1", [], None, back_ms, back_ms)
+    order = DispatchOrder(survey.schedules[0], record.definition.queue, "1", [], None, back_ms, back_ms)
     replies = bench.store.sweeping.dispatch(bench.token, [order], survey.now_ms, 1_000)
     assert replies is not None
     assert replies[0].word == "backwards"

@@ -14,7 +14,7 @@ from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
 from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder, WatchedOccurrence
-from duly.scheduler import sweep
+from duly.scheduler import known, sweep
 from duly.scheduler.hooks import EnqueueContext
 from duly.scheduler.sweep import Sweeper
 from tests.conftest import Backend
@@ -115,8 +115,8 @@ def test_a_schedule_never_goes_back_in_time(bench: Bench) -> None:
     record = bench.add(spec="@every:3600000")
     tick_ms = record.next_run_ms or 0
     order = _order(bench, tick_ms)
-    back = DispatchOrder(order.seen, order.definition, "1", order.ticks, None, tick_ms - 1, tick_ms)
-    stuck = DispatchOrder(order.seen, order.definition, "1", order.ticks, None, tick_ms, tick_ms)
+    back = DispatchOrder(order.seen, order.queue, "1", order.ticks, None, tick_ms - 1, tick_ms)
+    stuck = DispatchOrder(order.seen, order.queue, "1", order.ticks, None, tick_ms, tick_ms)
     assert [reply.word for reply in _dispatch(bench, back, stuck)] == ["backwards", "backwards"]
     assert bench.queue() == []
 
@@ -397,7 +397,13 @@ def _order(bench: Bench, tick_ms: int, **fields: Any) -> DispatchOrder:
     )
     wanted = definition(spec=record.definition.spec, **fields)
     return DispatchOrder(
-        seen, wanted, seen.definition_revision, [TickOrder(tick_ms, Action.ENQUEUE)], None, tick_ms + 1, tick_ms + 1
+        seen,
+        wanted.queue,
+        seen.definition_revision,
+        [TickOrder(tick_ms, Action.ENQUEUE)],
+        None,
+        tick_ms + 1,
+        tick_ms + 1,
     )
 
 
@@ -503,7 +509,7 @@ def test_the_backlog_of_a_task_that_no_worker_has_is_bounded(fake: Backend) -> N
 def test_a_full_cache_of_definitions_makes_no_schedule_invalid(
     fake_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "CACHED_DEFINITIONS", 2)
+    monkeypatch.setattr(known, "MOST_KNOWN", 2)
     for n in range(5):
         fake_bench.add(schedule_id=f"s{n}")
     fake_bench.pass_time(100)

@@ -30,6 +30,12 @@ class Timetable:
     start_ms: int = 0
     end_ms: int | None = None
 
+    def of(self, schedule_id: str) -> Timetable:
+        """The same ticks, released as those of this schedule."""
+        if self.schedule_id == schedule_id:
+            return self
+        return Timetable(schedule_id, self.expression, self.jitter_window_ms, self.start_ms, self.end_ms)
+
     @property
     def end_before_start(self) -> bool:
         return self.end_ms is not None and self.end_ms <= self.start_ms

@@ -57,6 +57,11 @@ class Hooks:
     def __init__(self, hooks: Sequence[Hook]) -> None:
         self._hooks = list(hooks)
 
+    @property
+    def any(self) -> bool:
+        """Whether there is a hook at all: without one nobody needs the definitions."""
+        return bool(self._hooks)
+
     def before(self, schedule: ScheduleDefinition, order: TickOrder) -> TickOrder:
         """The order itself, or what a hook made of it: skipped by a veto, failed by an exception."""
         if order.action is not Action.ENQUEUE:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
 from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
-from duly.scheduler.admission import Admission
 from duly.scheduler.hooks import Hooks
+from duly.scheduler.known import Definitions, Known, known
 from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried
 
 log = logging.getLogger(__name__)
@@ -24,7 +23,6 @@ TICKS_PER_CALL = 100
 """Ticks in one script call: some milliseconds of Redis, never more."""
 TICKS_PER_SCHEDULE = 50
 """Ticks of one schedule in one step: a long backfill leaves room for others, in a step and in its audit trail."""
-CACHED_DEFINITIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +37,6 @@ class Sweep:
     """The page was full or something changed underneath: look again at once."""
 
 
-class Known:
-    """A definition that the sweep has read, and the gates before its ticks."""
-
-    __slots__ = ("admission", "definition", "incarnation", "revision")
-
-    def __init__(self, incarnation: str, revision: str, definition: ScheduleDefinition) -> None:
-        self.incarnation, self.revision, self.definition = incarnation, revision, definition
-        self.admission = Admission(definition)
-
-
 class Sweeper:
     """Carries out sweeps under one duty token. Not thread-safe."""
 
@@ -57,7 +45,7 @@ class Sweeper:
         self._queue_limit = store.settings.queue_limit
         self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
-        self._definitions: OrderedDict[str, Known] = OrderedDict()
+        self._definitions = Definitions(whole=self._hooks.any)
 
     def sweep_once(self, token: str) -> Sweep | None:
         """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
@@ -82,7 +70,7 @@ class Sweeper:
         for watched, word in zip(survey.occurrences, words, strict=True):
             if word == "held":
                 log.warning("%s: HELD for its reviewer (duly holds)", watched.occurrence, extra={"action": "held"})
-        self._forget_definitions()
+        self._definitions.forget()
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
         more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
         return Sweep(survey.clock_ms, _earliest(instants), ticks, len(words), more)
@@ -122,72 +110,63 @@ class Sweeper:
         active = [due for due in survey.schedules if due.state == "active"]
         self._load_definitions(active)
         for due in active:
-            known = self._cached(due)
-            if known is None:
+            present = self._definitions.get(due)
+            if present is None:
                 yield _invalid(due, survey.now_ms)
             elif due.carry:
                 try:
-                    yield self._carried_order(due, known.definition, survey.now_ms)
+                    yield self._carried_order(due, present, survey.now_ms)
                 except DulyError:
                     yield _invalid(due, survey.now_ms)
             elif due.next_run_ms is None:
-                yield DispatchOrder(due, known.definition, due.definition_revision, [], None, None, None)
+                yield DispatchOrder(due, present.rules.queue, due.definition_revision, [], None, None, None)
             else:
-                plan_ = plan(known.definition, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
-                yield self._order(due, known, plan_, survey.now_ms, due.last_run_ms)
+                missed = present.rules.missed_runs
+                plan_ = plan(missed, present.timetable, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
+                yield self._order(due, present, plan_, survey.now_ms, due.last_run_ms)
 
-    def _order(
-        self,
-        due: DueSchedule,
-        known: Known,
-        plan_: Plan,
-        now_ms: int,
-        last_run_ms: int | None,
-    ) -> DispatchOrder:
-        admitted = known.admission.admitted
+    def _order(self, due: DueSchedule, of: Known, plan_: Plan, now_ms: int, last_run_ms: int | None) -> DispatchOrder:
         ticks = [
-            self._hooks.before(
-                known.definition, admitted(order, now_ms=now_ms, last_run_ms=last_run_ms, next_run_ms=plan_.next_ms)
+            of.rules.admission.admitted(
+                order, of.schedule_id, of.digest, now_ms=now_ms, last_run_ms=last_run_ms, next_run_ms=plan_.next_ms
             )
             for order in plan_.ticks
         ]
+        if of.definition is not None:
+            ticks = [self._hooks.before(of.definition, order) for order in ticks]
         return DispatchOrder(
             due,
-            known.definition,
-            known.revision,
+            of.rules.queue,
+            of.revision,
             ticks,
             plan_.dropped,
             plan_.next_ms,
             plan_.due_ms,
             backlog_until_ms=plan_.until_ms,
+            definition=of.definition,
         )
 
-    def _carried_order(self, due: DueSchedule, definition: ScheduleDefinition, now_ms: int) -> DispatchOrder:
+    def _carried_order(self, due: DueSchedule, present: Known, now_ms: int) -> DispatchOrder:
         """The oldest carried definition's ticks; the schedule itself stays where it stands."""
         first, *rest = carry.load(due.carry)
-        released_ms = last_release_ms(first.definition, first.next_run_ms, first.until_ms)
+        of = known(due, str(first.definition_revision), first.definition)
+        released_ms = last_release_ms(of.timetable, first.next_run_ms, first.until_ms)
         if released_ms is not None and released_ms > now_ms:
             return DispatchOrder(
-                due, definition, due.definition_revision, [], None, due.next_run_ms, released_ms, due.carry
+                due, present.rules.queue, present.revision, [], None, due.next_run_ms, released_ms, due.carry
             )
-        plan_ = plan_carried(first.definition, first.next_run_ms, first.until_ms, now_ms)
-        carried = Known(due.incarnation, str(first.definition_revision), first.definition)
-        order = self._order(due, carried, plan_, now_ms, None)
-        next_due_ms = None if due.next_run_ms is None else definition.timetable.release_ms(due.next_run_ms)
-        return DispatchOrder(
-            due,
-            order.definition,
-            order.definition_revision,
-            order.ticks,
-            order.dropped,
-            due.next_run_ms,
-            now_ms if rest else next_due_ms,
-            carry.dump(rest),
-            first.until_ms if first.asked_for else None,
+        plan_ = plan_carried(of.rules.missed_runs, of.timetable, first.next_run_ms, first.until_ms, now_ms)
+        next_due_ms = None if due.next_run_ms is None else present.timetable.release_ms(due.next_run_ms)
+        return replace(
+            self._order(due, of, plan_, now_ms, None),
+            new_next_ms=due.next_run_ms,
+            new_due_ms=now_ms if rest else next_due_ms,
+            new_carry=carry.dump(rest),
+            backlog_until_ms=first.until_ms if first.asked_for else None,
         )
 
     def _load_definitions(self, schedules: Iterable[DueSchedule]) -> None:
-        unknown = [due for due in schedules if self._cached(due) is None]
+        unknown = [due for due in schedules if self._definitions.get(due) is None]
         texts = self._store.schedules.definitions([due.schedule_id for due in unknown])
         for due, found in zip(unknown, texts, strict=True):
             if found is None or found[0] != due.definition_revision:
@@ -202,18 +181,7 @@ class Sweeper:
                     extra={"action": "invalid_schedule"},
                 )
                 continue
-            self._definitions[due.schedule_id] = Known(due.incarnation, due.definition_revision, definition)
-            self._definitions.move_to_end(due.schedule_id)
-
-    def _forget_definitions(self) -> None:
-        """Keep the cache in bounds; only between steps, since a step needs all that it loaded."""
-        while len(self._definitions) > CACHED_DEFINITIONS:
-            self._definitions.popitem(last=False)
-
-    def _cached(self, due: DueSchedule) -> Known | None:
-        known = self._definitions.get(due.schedule_id)
-        same = known and (known.incarnation, known.revision) == (due.incarnation, due.definition_revision)
-        return known if same else None
+            self._definitions.learn(due, definition)
 
     def _end_pauses(self, survey: Survey) -> Iterator[DispatchOrder]:
         """End the pauses that are over; an order for each schedule that cannot be, so that it waits its turn."""
@@ -252,7 +220,7 @@ class Sweeper:
 
 def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:
     tick = TickOrder(due.next_run_ms or now_ms, Action.FAIL, "invalid_schedule")
-    return DispatchOrder(due, None, due.definition_revision, [tick], None, None, None)
+    return DispatchOrder(due, "", due.definition_revision, [tick], None, None, None)
 
 
 def _batches(orders: Iterable[DispatchOrder]) -> Iterator[list[DispatchOrder]]:

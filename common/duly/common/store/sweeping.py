@@ -96,8 +96,8 @@ class DispatchOrder:
     """What the sweep decided for one schedule: its due ticks, what was dropped, and where it stands next."""
 
     seen: DueSchedule
-    definition: ScheduleDefinition | None
-    """None when what is stored cannot be used; its ticks can only fail."""
+    queue: str
+    """Empty when what is stored cannot be used; its ticks can only fail."""
     definition_revision: str
     ticks: Sequence[TickOrder]
     dropped: TickRange | None
@@ -107,6 +107,8 @@ class DispatchOrder:
     backlog_until_ms: int | None = None
     """The last tick of a backlog that this order is one part of, while parts are left; the last of carried ticks that
     somebody asked for, which wait their turn where others would be skipped."""
+    definition: ScheduleDefinition | None = None
+    """What the ticks belong to. Needed of carried ones: the scripts know the schedule's present definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,7 @@ def _replies(reply: list[Any]) -> list[DispatchReply] | None:
 
 def _encode(orders: Sequence[DispatchOrder], now_ms: int) -> str:
     """The orders of `lua/dispatch.lua`, as its header gives them."""
-    queues = {order.definition.queue for order in orders if order.definition and order.ticks}
+    queues = {order.queue for order in orders if order.queue and order.ticks}
     shared = {queue: jobs.shared_fields(queue, now_ms) for queue in sorted(queues)}
     return json.dumps({"jobs": shared, "schedules": [_row(order) for order in orders]}, ensure_ascii=False)
 
