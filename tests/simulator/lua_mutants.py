@@ -18,7 +18,7 @@ from tests.simulator.seen import (
     RECOMPUTED,
     UNKNOWN,
 )
-from tests.simulator.ticks import COMPARED, FORWARD, NO_TICK_LOST, OWN_DEFINITION
+from tests.simulator.ticks import COMPARED, FORWARD, NO_TICK_LOST, NOT_EARLY, OWN_DEFINITION
 
 CLAIM, REPORT = "acquire turn", "complete turn"
 FORGOTTEN = "nothing is forgotten"
@@ -138,6 +138,8 @@ SWEEP = [
     lua("release_duty: the holder", "release_duty", "if redis.call('GET', DUTY) ~= token then", "if false then", DUTY),
     lua("dispatch: the revision", "dispatch", "return r[1] == s.revision and", "return",
         OWN_DEFINITION, NO_TICK_LOST, ONE_OCCURRENCE, FORWARD),
+    lua("dispatch: an instant that has not come", "dispatch", "if tonumber(planned_ms) > NOW then", "if false then",
+        NOT_EARLY),
     lua("dispatch: a hold", "dispatch",
         "if redis.call('EXISTS', HELD .. s.id) == 1 then\n    return { 'skipped', 'quarantined' }",
         "if false then\n    return { 'skipped', 'quarantined' }", HOLDS_BIND),

@@ -13,8 +13,9 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from duly.worker import horse, stable
+from duly.worker import forked, horse
 from duly.worker.channel import Channel, ChannelBroken
+from duly.worker.forked import ForkedHorse
 from duly.worker.horse import Limits
 from duly.worker.stable import Stable
 from tests.simulator.stage import Process, Stage
@@ -112,7 +113,7 @@ class SimulatedStable(Stable):
         process.notes["parent"], worker.notes["horse"] = worker, process
         (work, its_work), (lease, its_lease) = Wire.between(worker, process), Wire.between(worker, process)
         stage.spawn(process, process.name, lambda: self._serve(its_work, its_lease), main=True)
-        return stable._Horse(process.pid, work, lease, _Poll(stage, (work, lease)))  # type: ignore[arg-type]
+        return ForkedHorse(process.pid, work, lease, _Poll(stage, (work, lease)))  # type: ignore[arg-type]
 
     def _serve(self, work: Wire, lease: Wire) -> None:
         """As `horse.serve`, whose process would end where this returns."""
@@ -146,10 +147,10 @@ def simulated_horses(stage: Stage) -> Iterator[None]:
 
     with ExitStack() as patches:
         for module, name, value in (
-            (stable, "_has_ended", has_ended),
-            (stable, "_ends_by_itself", ends_by_itself),
-            (stable, "_kill", kill),
-            (stable.os, "waitpid", lambda pid, _options: (pid, KILLED)),
+            (forked, "has_ended", has_ended),
+            (forked, "ends_by_itself", ends_by_itself),
+            (forked, "kill", kill),
+            (forked.os, "waitpid", lambda pid, _options: (pid, KILLED)),
             (horse, "Leftovers", lambda _growth_mb: SimpleNamespace(found=lambda: "")),
         ):
             patches.enter_context(patch.object(module, name, value))

@@ -15,6 +15,7 @@ FORWARD = "ticks only move forward"
 COMPARED = "edits are compared and set"
 ONE_OCCURRENCE = "one occurrence for a tick"
 OWN_DEFINITION = "ticks keep their definition"
+NOT_EARLY = "no tick before its time"
 EDITS = {
     "add_schedule": "created",
     "update_schedule": "updated",
@@ -138,6 +139,8 @@ class TickBook:
         words = ledger.settled.setdefault(tick, [])
         if said == "enqueued:accepted" and said in words:
             raise Violation(ONE_OCCURRENCE, f"{schedule_id}@{tick} was enqueued twice")
+        if said == "enqueued:accepted" and int(event["recorded_ms"]) < tick:
+            raise Violation(NOT_EARLY, f"{schedule_id}@{tick} was enqueued at {event['recorded_ms']}")
         words.append(said)
         if not any(reign.holds(tick) for reign in ledger.reigns):
             raise Violation(NO_TICK_LOST, f"{schedule_id}@{tick} is no tick of any definition")

@@ -24,13 +24,14 @@ from duly.common.store.turns import Hand, TurnStore
 from duly.worker import group_guard, tasks
 from duly.worker import rounds as rounds_module
 from duly.worker import stable as stable_module
+from duly.worker.forked import how_it_ended
 from duly.worker.group_guard import GroupGuard
 from duly.worker.horse import Limits
 from duly.worker.keeping import Keeping
 from duly.worker.lease_keeper import LeaseKeeper
 from duly.worker.rounds import Rounds
 from duly.worker.run import current_run
-from duly.worker.stable import Stable, how_it_ended
+from duly.worker.stable import Stable
 from tests.conftest import Backend
 from tests.store.conftest import Bench
 from tests.store.test_crash_points import appending, killed_after, recover, register

@@ -19,6 +19,10 @@ log = logging.getLogger(__name__)
 
 UNAVAILABLE_WAIT_MS = 500.0
 LONGEST_WAIT_MS = 3_000.0
+WORTH_PREPARING_MS = 4.0
+"""An instant that is at least this far away is prepared for."""
+PREPARED_FOR_MS = 50.0
+"""How long after its instant what was prepared for it still goes out: later, more may be due, and is planned anew."""
 
 
 class Candidate:
@@ -34,6 +38,8 @@ class Candidate:
         self._beat_at_ms = 0.0
         self._longest_sweep_ms = 0.0
         self._away = False
+        self._awaited: tuple[int, float] | None = None
+        """The instant that is next, and when it comes by the local clock."""
 
     @property
     def holding(self) -> bool:
@@ -46,23 +52,19 @@ class Candidate:
         A store that cannot be reached is an answer too: nothing is known, so nothing is done, and the duty must
         be proven again.
         """
-        asked_ms = self._clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
         try:
-            self._beat(asked_ms)
-            if not self._holding:
-                wait_ms = self._claim()
-                self._say_back()
-                return wait_ms
-            sweep = self._timed_sweep()
+            instant_ms = self._instant_at(now_ms)
+            if instant_ms is None:
+                self._beat(now_ms)
+            wait_ms = self._sweep(instant_ms) if self._holding else self._claim()
+            if instant_ms is not None:  # what had come was more urgent
+                self._beat(now_ms)
         except StoreUnavailable as error:
             self._say_once(error)
             return UNAVAILABLE_WAIT_MS
         self._say_back()
-        if sweep is None:
-            log.warning("%s lost the duty", self._name, extra={"action": "duty_lost"})
-            self._holding, self._beat_at_ms, self._token = False, 0.0, new_token()
-            return 0.0
-        return self._until_next(sweep, asked_ms)
+        return wait_ms
 
     def stop(self) -> None:
         """Hand the duty over, so that another candidate need not wait for it to expire."""
@@ -74,11 +76,24 @@ class Candidate:
             log.warning("duty not handed over: %s", error, extra={"action": "store_unavailable"})
         self._holding = False
 
-    def _timed_sweep(self) -> Sweep | None:
+    def _sweep(self, instant_ms: int | None) -> float:
         began_ms = self._clock.monotonic_ms()
-        sweep = self._sweeper.sweep_once(self._token)
+        prepared = instant_ms is None or self._sweeper.dispatch_prepared(self._token, instant_ms)
+        asked_ms = self._clock.monotonic_ms()
+        sweep = self._sweeper.sweep_once(self._token) if prepared else None
         self._longest_sweep_ms = max(self._longest_sweep_ms, self._clock.monotonic_ms() - began_ms)
-        return sweep
+        if sweep is None:
+            log.warning("%s lost the duty", self._name, extra={"action": "duty_lost"})
+            self._holding, self._beat_at_ms, self._token = False, 0.0, new_token()
+            return 0.0
+        return self._until_next(sweep, asked_ms)
+
+    def _instant_at(self, now_ms: float) -> int | None:
+        """The instant that was next, if it has just come by the local clock."""
+        awaited, self._awaited = self._awaited, None
+        if awaited is not None and self._holding and 0 <= now_ms - awaited[1] <= PREPARED_FOR_MS:
+            return awaited[0]
+        return None
 
     def _claim(self) -> float:
         ttl_ms = self._store.settings.duty_ttl_ms
@@ -107,8 +122,11 @@ class Candidate:
         if sweep.upcoming_ms is None:
             return longest
         # The store's clock was read after `asked_ms`: measured from there the wait can only be too short.
-        since_asked = self._clock.monotonic_ms() - asked_ms
-        return min(max(sweep.upcoming_ms - sweep.clock_ms - since_asked, 0.0), longest)
+        comes_ms = asked_ms + sweep.upcoming_ms - sweep.clock_ms
+        if WORTH_PREPARING_MS <= comes_ms - self._clock.monotonic_ms() <= longest:
+            self._sweeper.prepare(sweep.upcoming_ms)
+        self._awaited = sweep.upcoming_ms, comes_ms
+        return min(max(comes_ms - self._clock.monotonic_ms(), 0.0), longest)
 
     def _beat(self, now_ms: float) -> None:
         if now_ms >= self._beat_at_ms:

@@ -37,6 +37,13 @@ class Sweep:
     """The page was full or something changed underneath: look again at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    instant_ms: int
+    orders: list[DispatchOrder]
+    encoded: str
+
+
 class Sweeper:
     """Carries out sweeps under one duty token. Not thread-safe."""
 
@@ -46,6 +53,7 @@ class Sweeper:
         self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
         self._definitions = Definitions(whole=self._hooks.any)
+        self._prepared: _Prepared | None = None
 
     def sweep_once(self, token: str) -> Sweep | None:
         """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
@@ -55,7 +63,7 @@ class Sweeper:
         survey = self._store.sweeping.survey(token, self._store.settings.duty_ttl_ms, PAGE)
         if survey is None:
             return None
-        orders = chain(list(self._end_pauses(survey)), self._orders(survey))
+        orders = chain(list(self._end_pauses(survey)), self._orders(survey.schedules, survey.now_ms))
         ticks, more, instants = 0, False, [survey.upcoming_ms]
         for batch, replies in self._carried_out(token, orders, survey.now_ms):
             if replies is None:
@@ -74,6 +82,41 @@ class Sweeper:
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
         more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
         return Sweep(survey.clock_ms, _earliest(instants), ticks, len(words), more)
+
+    def prepare(self, instant_ms: int) -> None:
+        """Plan what will be due at an instant that has not come, so that it need only be sent when it comes.
+
+        Nothing is claimed by that: the dispatch compares, under the duty, as any other does. What needs more than one
+        look is left to the sweep that follows, and so is everything where hooks are to be asked.
+        """
+        if self._hooks.any or (self._prepared is not None and self._prepared.instant_ms == instant_ms):
+            return
+        orders = self._orders(self._store.sweeping.ahead(instant_ms, TICKS_PER_CALL), instant_ms)
+        batch = next(_batches(order for order in orders if _is_plain(order)), [])
+        encoded = self._store.sweeping.encoded(batch, instant_ms)
+        self._prepared = _Prepared(instant_ms, batch, encoded) if batch else None
+
+    def dispatch_prepared(self, token: str, instant_ms: int) -> bool:
+        """Dispatch what was prepared for the instant, which has come by the caller's own clock; the store's decides.
+
+        False when the duty is lost. Raises StoreUnavailable; `sweep_once` repeats nothing that was done.
+        """
+        prepared = self._prepared
+        if prepared is None or prepared.instant_ms != instant_ms:
+            return True
+        self._prepared = None
+        try:
+            replies = self._store.sweeping.dispatch(
+                token, prepared.orders, instant_ms, self._queue_limit, encoded=prepared.encoded
+            )
+        except StoreRefused:
+            return True  # the sweep that follows finds out which of them it is
+        if replies is None:
+            return False
+        if any(reply.word == "early" for reply in replies):
+            self._prepared = prepared
+        self._report(prepared.orders, replies)
+        return True
 
     def _carried_out(
         self, token: str, orders: Iterable[DispatchOrder], now_ms: int
@@ -106,24 +149,24 @@ class Sweeper:
             replies += reply
         return replies
 
-    def _orders(self, survey: Survey) -> Iterator[DispatchOrder]:
-        active = [due for due in survey.schedules if due.state == "active"]
+    def _orders(self, schedules: Iterable[DueSchedule], now_ms: int) -> Iterator[DispatchOrder]:
+        active = [due for due in schedules if due.state == "active"]
         self._load_definitions(active)
         for due in active:
             present = self._definitions.get(due)
             if present is None:
-                yield _invalid(due, survey.now_ms)
+                yield _invalid(due, now_ms)
             elif due.carry:
                 try:
-                    yield self._carried_order(due, present, survey.now_ms)
+                    yield self._carried_order(due, present, now_ms)
                 except DulyError:
-                    yield _invalid(due, survey.now_ms)
+                    yield _invalid(due, now_ms)
             elif due.next_run_ms is None:
                 yield DispatchOrder(due, present.rules.queue, due.definition_revision, [], None, None, None)
             else:
                 missed = present.rules.missed_runs
-                plan_ = plan(missed, present.timetable, due.next_run_ms, survey.now_ms, TICKS_PER_SCHEDULE)
-                yield self._order(due, present, plan_, survey.now_ms, due.last_run_ms)
+                plan_ = plan(missed, present.timetable, due.next_run_ms, now_ms, TICKS_PER_SCHEDULE)
+                yield self._order(due, present, plan_, now_ms, due.last_run_ms)
 
     def _order(self, due: DueSchedule, of: Known, plan_: Plan, now_ms: int, last_run_ms: int | None) -> DispatchOrder:
         ticks = [
@@ -221,6 +264,12 @@ class Sweeper:
 def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:
     tick = TickOrder(due.next_run_ms or now_ms, Action.FAIL, "invalid_schedule")
     return DispatchOrder(due, "", due.definition_revision, [tick], None, None, None)
+
+
+def _is_plain(order: DispatchOrder) -> bool:
+    """Whether all there is to do for it is to dispatch ticks."""
+    usual = all(tick.action in {Action.ENQUEUE, Action.SKIP} for tick in order.ticks)
+    return bool(order.ticks) and usual and not order.seen.carry
 
 
 def _batches(orders: Iterable[DispatchOrder]) -> Iterator[list[DispatchOrder]]:

@@ -31,11 +31,12 @@ from duly.common.store.turns import Hand
 from duly.worker.allow_list import AllowList
 from duly.worker.attempt import Attempter, in_words
 from duly.worker.entry import install
+from duly.worker.forked import how_it_ended
 from duly.worker.group_guard import GroupGuard, kill_group
 from duly.worker.horse import Limits
 from duly.worker.rounds import Rounds
 from duly.worker.rq_jobs import FleetJob, SparingDeathPenalty, occurrence_of
-from duly.worker.stable import Stable, how_it_ended
+from duly.worker.stable import Stable
 from duly.worker.tasks import task_names
 
 log = logging.getLogger(__name__)

@@ -7,24 +7,23 @@ import gc
 import logging
 import os
 import random
-import select
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from duly.common.clock import SystemClock
 from duly.common.process.parent import die_with_parent
 from duly.common.process.roles import GIVE_UP
+from duly.worker import forked
 from duly.worker.channel import Channel, ChannelBroken
-from duly.worker.group_guard import GroupGuard, kill_group
+from duly.worker.forked import ForkedHorse
+from duly.worker.group_guard import GroupGuard
 from duly.worker.horse import Limits, serve
 
 log = logging.getLogger(__name__)
 
 _FIRST_LOOK_MS, _LATER_LOOKS_MS = 500, 10_000
 _HELD_BACK = (signal.SIGTERM, signal.SIGINT, GIVE_UP)
-_ENDS_WITHIN_MS = 2_000
 _LEAVING_AT_A_TIME = 4
 
 
@@ -32,38 +31,8 @@ class HorseDied(Exception):
     """The work-horse ended, or was ended, without an answer: whatever it ran has no known outcome."""
 
     def __init__(self, status: int | None) -> None:
-        super().__init__(how_it_ended(status))
+        super().__init__(forked.how_it_ended(status))
         self.status = status
-
-
-def how_it_ended(status: int | None) -> str:
-    """A work-horse's wait status, in words for the log."""
-    if status is None:
-        return "it ended, and nobody saw how"
-    code = os.waitstatus_to_exitcode(status)
-    if code == -signal.SIGALRM:
-        return "its lease could not be renewed in time, and the lease's timer ended it"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-
-@dataclass(slots=True)
-class _Horse:
-    pid: int
-    work: Channel
-    lease: Channel
-    poll: select.poll
-    resting: bool = True
-    looks_back: bool = False
-    """It has answered, and has not said yet whether it can run another attempt."""
-    end: int = -1
-    """A descriptor that is readable when the process has ended, whoever else has its channels open; -1 for none."""
-
-    def close(self) -> None:
-        for channel in (self.work, self.lease):
-            channel.close()
-        if self.end >= 0:
-            os.close(self.end)
-            self.end = -1
 
 
 class Stable:
@@ -76,8 +45,8 @@ class Stable:
         self._limits = limits
         self._guard = guard
         self._as_horse = as_horse
-        self._horse: _Horse | None = None
-        self._next: _Horse | None = None
+        self._horse: ForkedHorse | None = None
+        self._next: ForkedHorse | None = None
         self._leaving: list[int] = []
 
     @property
@@ -89,14 +58,14 @@ class Stable:
         """Have a work-horse that is alive, and rests; its process id."""
         if self._horse is not None and self._horse.looks_back:
             self._hear_if_spent(self._horse)
-        elif self._horse is not None and _has_ended(self._horse.pid):
+        elif self._horse is not None and forked.has_ended(self._horse.pid):
             log.warning("a resting work-horse ended; forking another", extra={"action": "horse_ended"})
             self._drop(kill=True)
         if self._horse is None:
             self._see_off()
             spare, self._next = self._next, None
-            if spare is not None and _has_ended(spare.pid):
-                self._end(spare, kill=True)
+            if spare is not None and forked.has_ended(spare.pid):
+                spare.end(by_force=True)
                 spare = None
             self._horse = spare or self._fork()
             self._guard.watch(self._horse.pid)
@@ -133,9 +102,9 @@ class Stable:
             horse.looks_back = True
         return answer
 
-    def _hear_if_spent(self, horse: _Horse) -> None:
+    def _hear_if_spent(self, horse: ForkedHorse) -> None:
         try:
-            if not horse.work.has_read_ahead and not _is_readable(horse, _ENDS_WITHIN_MS):
+            if not horse.work.has_read_ahead and not horse.says_something(forked.ENDS_WITHIN_MS):
                 raise ChannelBroken("it says nothing")
             spent = horse.work.receive().get("spent")
         except ChannelBroken:
@@ -160,12 +129,12 @@ class Stable:
     def _see_off(self, at_most: int = _LEAVING_AT_A_TIME) -> None:
         """Wait for those that have ended; and for the longest leaving ones, where they are too many."""
         for pid in list(self._leaving):
-            if _has_ended(pid):
+            if forked.has_ended(pid):
                 self._wait_for(pid)
         while len(self._leaving) > at_most:
             pid = self._leaving[0]
-            if not _ends_by_itself(pid):
-                _kill(pid)
+            if not forked.ends_by_itself(pid):
+                forked.kill(pid)
             self._wait_for(pid)
 
     def _wait_for(self, pid: int) -> None:
@@ -187,17 +156,18 @@ class Stable:
 
     def _end_all(self) -> None:
         spare, self._next = self._next, None
-        self._end(spare, kill=False)
+        if spare is not None:
+            spare.end(by_force=False)
         self._see_off(0)
 
-    def _await(self, horse: _Horse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
+    def _await(self, horse: ForkedHorse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
         clock = SystemClock()
         look_at_ms = clock.monotonic_ms() + _FIRST_LOOK_MS
         while True:
             ready = {fd for fd, _ in horse.poll.poll(max(look_at_ms - clock.monotonic_ms(), 0.0))}
             if horse.work.fileno() in ready:
                 return horse.work.receive()
-            if horse.end in ready:
+            if horse.ended in ready:
                 raise ChannelBroken("it has ended, and what it has forked has not")
             if horse.lease.fileno() in ready:
                 number = horse.lease.receive().get("n")
@@ -206,7 +176,7 @@ class Stable:
                 look()
                 look_at_ms = clock.monotonic_ms() + _LATER_LOOKS_MS
 
-    def _fork(self) -> _Horse:
+    def _fork(self) -> ForkedHorse:
         parent = os.getpid()
         # What is there now is never collected, so that no collector writes into the pages that both share.
         gc.freeze()
@@ -238,68 +208,11 @@ class Stable:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         its_work.close()
         its_lease.close()
-        poll = select.poll()
-        poll.register(work, select.POLLIN)
-        poll.register(lease, select.POLLIN)
-        end = _end_of(pid)
-        if end >= 0:
-            poll.register(end, select.POLLIN)
-        return _Horse(pid, work, lease, poll, end=end)
+        return ForkedHorse.of(pid, work, lease)
 
     def _drop(self, *, kill: bool) -> int | None:
         """Forget the work-horse, once it has ended; killed, or by itself where its channels are closed."""
         horse, self._horse = self._horse, None
-        status = self._end(horse, kill=kill)
+        status = horse.end(by_force=kill) if horse is not None else None
         self._guard.release()
         return status
-
-    @staticmethod
-    def _end(horse: _Horse | None, *, kill: bool) -> int | None:
-        if horse is None:
-            return None
-        horse.close()
-        if kill or not _ends_by_itself(horse.pid):
-            _kill(horse.pid)
-        status = None
-        with contextlib.suppress(ChildProcessError):
-            _, status = os.waitpid(horse.pid, 0)
-        return status
-
-
-def _is_readable(horse: _Horse, wait_ms: int) -> bool:
-    return any(fd == horse.work.fileno() for fd, _ in horse.poll.poll(wait_ms))
-
-
-def _end_of(pid: int) -> int:
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # Linux has it
-        return -1
-
-
-def _kill(pid: int) -> None:
-    """The work-horse and what it started."""
-    kill_group(pid)
-    with contextlib.suppress(ProcessLookupError):  # a task may have left the group
-        os.kill(pid, signal.SIGKILL)
-
-
-def _has_ended(pid: int) -> bool:
-    """Whether a child has ended; it stays to be waited for."""
-    try:
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:
-        return True
-
-
-def _ends_by_itself(pid: int) -> bool:
-    """Whether a child ends within a moment."""
-    watched = _end_of(pid)
-    if watched < 0:
-        return _has_ended(pid)
-    try:
-        poll = select.poll()
-        poll.register(watched, select.POLLIN)
-        return bool(poll.poll(_ENDS_WITHIN_MS))
-    finally:
-        os.close(watched)

@@ -113,7 +113,7 @@ class DispatchOrder:
 
 @dataclass(frozen=True, slots=True)
 class DispatchReply:
-    """``word``: `advanced`, `failed` (stays due), `changed` (somebody was faster) or `backwards` (a defect)."""
+    """``word``: `advanced`, `failed` (stays due), `changed` (somebody was faster), `early`, `backwards` (a defect)."""
 
     word: str
     outcomes: list[tuple[str, str]]
@@ -157,22 +157,40 @@ class SweepStore:
             upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
         )
 
+    def ahead(self, instant_ms: int, most: int) -> list[DueSchedule]:
+        """What will be due at ``instant_ms``, as it stands now; at most ``most`` schedules."""
+        with translated():
+            reply = self._scripts.call("ahead", instant_ms=instant_ms, most=most)
+        return [_due(row) for row in json.loads(reply[1])]
+
     def dispatch(
-        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int
+        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int, *, encoded: str | None = None
     ) -> list[DispatchReply] | None:
-        """Carry out the orders in one script; one reply for each, in order."""
-        with self.dispatching(token, orders, now_ms, queue_limit) as replies:
+        """Carry out the orders in one script; one reply for each, in order. ``now_ms``: what they were planned for.
+
+        ``encoded``: what `encoded` said of the same orders, where there was time to ask before.
+        """
+        with self.dispatching(token, orders, now_ms, queue_limit, encoded=encoded) as replies:
             return replies()
 
     @contextmanager
     def dispatching(
-        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int
+        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int, *, encoded: str | None = None
     ) -> Iterator[Callable[[], list[DispatchReply] | None]]:
         """`dispatch`, with time to do something else inside the block before the replies are asked for."""
-        encoded = _encode(orders, now_ms)
-        call = self._scripts.started("dispatch", duty_token=token, queue_limit=queue_limit, orders=encoded)
+        text = self.encoded(orders, now_ms) if encoded is None else encoded
+        call = self._scripts.started(
+            "dispatch", duty_token=token, queue_limit=queue_limit, planned_ms=now_ms, orders=text
+        )
         with translated(), call as reply:
-            yield lambda: _replies(reply())
+            yield lambda: _replies(reply(), len(orders))
+
+    @staticmethod
+    def encoded(orders: Sequence[DispatchOrder], now_ms: int) -> str:
+        """The orders as `lua/dispatch.lua` takes them."""
+        queues = {order.queue for order in orders if order.queue and order.ticks}
+        shared = {queue: jobs.shared_fields(queue, now_ms) for queue in sorted(queues)}
+        return json.dumps({"jobs": shared, "schedules": [_row(order) for order in orders]}, ensure_ascii=False)
 
     def attend(self, token: str, watched: Sequence[WatchedOccurrence], now_ms: int) -> list[str] | None:
         """Look at each occurrence: expire its lease, release its retry, deliver it again. One word for each."""
@@ -238,17 +256,12 @@ def terms(definition: ScheduleDefinition) -> str:
     )
 
 
-def _replies(reply: list[Any]) -> list[DispatchReply] | None:
+def _replies(reply: list[Any], count: int) -> list[DispatchReply] | None:
     if reply[0] == "lost_duty":
         return None
+    if reply[0] == "early":
+        return [DispatchReply("early", [])] * count
     return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in json.loads(reply[1])]
-
-
-def _encode(orders: Sequence[DispatchOrder], now_ms: int) -> str:
-    """The orders of `lua/dispatch.lua`, as its header gives them."""
-    queues = {order.queue for order in orders if order.queue and order.ticks}
-    shared = {queue: jobs.shared_fields(queue, now_ms) for queue in sorted(queues)}
-    return json.dumps({"jobs": shared, "schedules": [_row(order) for order in orders]}, ensure_ascii=False)
 
 
 def _row(order: DispatchOrder) -> list[object]:

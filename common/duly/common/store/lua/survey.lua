@@ -2,6 +2,7 @@
 -- when it must look again. One round trip whether or not there is work; what is due, as JSON.
 -- include: record
 -- include: delivery
+-- include: due
 -- ARGV: duty_token duty_ttl_ms page
 -- Replies: surveyed | lost_duty
 
@@ -21,10 +22,9 @@ end
 
 local schedules = {}
 for _, id in ipairs(due_now(DUE)) do
-  local seen = redis.call('HMGET', SCHEDULE .. id, 'revision', 'definition_revision', 'incarnation', 'state',
-    'next_run_ms', 'paused_until_ms', 'carry', 'finished')
-  if seen[1] then
-    schedules[#schedules + 1] = { id, unpack(seen, 1, 8) }
+  local seen = seen_of(id)
+  if seen then
+    schedules[#schedules + 1] = seen
   else
     redis.call('ZREM', DUE, id)
   end
