@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from duly.common.identity import Occurrence
 from duly.common.records.definition import define
+from duly.common.records.trail import EVENT_LINE, RUN_LINE, fields_of
 from duly.common.store import Store
 from duly.scheduler.sweep import Sweeper
 
@@ -35,8 +37,8 @@ class _Pattern:
     occurrence: Occurrence
     schedule: dict[str, str]
     record: dict[str, str]
-    event: dict[str, str]
-    transition: dict[str, str]
+    event: Mapping[str, str]
+    transition: Mapping[str, str]
     change: dict[str, str]
 
 
@@ -74,14 +76,14 @@ def _pattern(store: Store) -> _Pattern:
     client.zadd(keys.due, {"s000000": due_ms})
     store.sweeping.claim_duty("bench", "bench", 600_000)
     Sweeper(store).sweep_once("bench")
-    event = client.xrevrange(keys.events("s000000"), count=1)[0][1]
+    event = fields_of(client.xrevrange(keys.events("s000000"), count=1)[0][1], EVENT_LINE)
     occurrence = Occurrence("s000000", int(event["tick_ms"]))
     return _Pattern(
         occurrence,
         client.hgetall(keys.schedule("s000000")),
         client.hgetall(keys.occurrence(occurrence)),
         event,
-        client.xrevrange(keys.runs("s000000"), count=1)[0][1],
+        fields_of(client.xrevrange(keys.runs("s000000"), count=1)[0][1], RUN_LINE),
         client.xrevrange(keys.changes("s000000"), count=1)[0][1],
     )
 
@@ -99,14 +101,18 @@ def _write(store: Store, pattern: _Pattern, first: int, ids: list[str], ticks: l
             pipe.zadd(keys.due, {schedule_id: int(pattern.schedule["next_run_ms"])})
             pipe.xadd(keys.changes(schedule_id), _as(pattern.change))
             for tick_ms in reversed(ticks):
-                pipe.xadd(keys.events(schedule_id), _as(pattern.event, tick_ms=tick_ms, last_tick_ms=tick_ms))
+                pipe.xadd(keys.events(schedule_id), _line(pattern.event, tick_ms=tick_ms, last_tick_ms=tick_ms))
                 own = {"schedule_id": schedule_id, "tick_ms": tick_ms}
                 for event, state_after in (("enqueued", "PENDING"), ("succeeded", "SUCCEEDED")):
-                    entry = _as(pattern.transition, **own, event=event, state=state_after)
+                    entry = _line(pattern.transition, **own, event=event, state=state_after)
                     pipe.xadd(keys.runs(schedule_id), entry)
                     pipe.xadd(keys.fleet_runs, entry, maxlen=store.settings.fleet_history)
             pipe.hset(keys.occurrence(Occurrence(schedule_id, ticks[0])), mapping=_as(pattern.record))
         pipe.execute()
+
+
+def _line(pattern: Mapping[str, str], **fields: object) -> dict[Any, Any]:
+    return {"line": "\t".join(str(value) for value in {**pattern, **fields}.values())}
 
 
 def _hold(store: Store, pattern: _Pattern, ids: list[str]) -> None:

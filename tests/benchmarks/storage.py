@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from duly.common.identity import Occurrence
+from duly.common.records.trail import EVENT_LINE, fields_of
 from duly.common.settings import Settings
 from duly.common.store import Store
 from tests.benchmarks import processes
@@ -67,7 +68,7 @@ def one_run(store: Store, url: str) -> Pattern:
         return [fields for _, fields in client.xrange(key)]
 
     events = lines(keys.events(_FIRST))
-    occurrence = Occurrence(_FIRST, int(events[0]["tick_ms"]))
+    occurrence = Occurrence(_FIRST, int(fields_of(events[0], EVENT_LINE)["tick_ms"]))
     return Pattern(
         occurrence,
         client.hgetall(keys.schedule(_FIRST)),

@@ -18,6 +18,7 @@ from rq.defaults import RQ_KEY_PREFIX
 from duly.common.identity import Occurrence
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.evidence import RecordedDecision, decisions_of
+from duly.common.records.trail import EVENT_LINE, RUN_LINE, fields_of
 from duly.common.store import carry, scripts
 from duly.common.store.keys import RQ_JOB_STEM, RQ_QUEUE_STEM, Keys
 from tests.simulator.fast_fake import FastFake
@@ -170,15 +171,15 @@ class Records:
 
     def new_runs(self) -> list[dict[str, str]]:
         """Run history since this was asked before, oldest first."""
-        return self._since(self.keys.fleet_runs)
+        return self._since(self.keys.fleet_runs, RUN_LINE)
 
     def new_events(self, schedule_id: str) -> list[dict[str, str]]:
         """Enqueue events since this was asked before, oldest first."""
-        return self._since(self.keys.events(schedule_id))
+        return self._since(self.keys.events(schedule_id), EVENT_LINE)
 
-    def _since(self, key: str) -> list[dict[str, str]]:
+    def _since(self, key: str, names: tuple[str, ...]) -> list[dict[str, str]]:
         entries, self._seen[key] = self._client.stream_after(key, self._seen.get(key))
-        return entries
+        return [dict(fields_of(entry, names)) for entry in entries]
 
     # RQ.
     def queue_length(self) -> int:

@@ -55,6 +55,23 @@ def test_a_cursor_that_no_page_gave_is_refused(bench: Bench, cursor: str) -> Non
         bench.store.trails.events("docs", 10, cursor)
 
 
+def test_the_lines_of_version_0_1_are_still_read(fake_bench: Bench) -> None:
+    keys, client = fake_bench.store.keys, fake_bench.backend.client
+    run = {
+        "event": "began", "schedule_id": "old", "tick_ms": "5", "state": "RUNNING", "attempt": "1", "worker": "w@1",
+        "fencing_token": "7", "reason": "CALENDAR_RUN_REVIEW_REQUIRED", "at_ms": "6",
+    }  # fmt: skip
+    tick = {
+        "tick_ms": "5", "outcome": "enqueued", "reason": "accepted", "job_id": "", "count": "1", "first_tick_ms": "5",
+        "last_tick_ms": "5", "first_recorded_ms": "6", "recorded_ms": "6",
+    }  # fmt: skip
+    client.xadd(keys.runs("old"), run)
+    client.xadd(keys.events("old"), tick)
+    [old_run], [old_tick] = fake_bench.store.trails.runs("old")[0], fake_bench.store.trails.events("old")[0]
+    assert (old_run.event, old_run.worker, old_run.fencing_token, old_run.at_ms) == ("began", "w@1", 7, 6)
+    assert (old_tick.outcome, old_tick.job_id, old_tick.recorded_ms) == ("enqueued", None, 6)
+
+
 def test_nothing_of_a_payload_reaches_the_trails(bench: Bench) -> None:
     bench.add(spec="@every:1000", kwargs={"password": "hunter2"})
     bench.store.attempts.fail(bench.running(bench.due()), "ValueError")

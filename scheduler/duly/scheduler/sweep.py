@@ -121,19 +121,25 @@ class Sweeper:
     def _carried_out(
         self, token: str, orders: Iterable[DispatchOrder], now_ms: int
     ) -> Iterator[tuple[list[DispatchOrder], list[DispatchReply] | None]]:
-        """Each batch with its replies; the next one is planned while the store is at work on this one."""
-        batches = _batches(orders)
-        batch = next(batches, None)
-        while batch:
-            following: list[DispatchOrder] | None = None
+        """Each batch with its replies. While the store is at work on one, the last is told and the next planned."""
+        batches = ((batch, self._store.sweeping.encoded(batch, now_ms)) for batch in _batches(orders))
+        following = next(batches, None)
+        done: list[tuple[list[DispatchOrder], list[DispatchReply] | None]] = []
+        while following is not None:
+            (batch, encoded), following = following, None
             try:
-                with self._store.sweeping.dispatching(token, batch, now_ms, self._queue_limit) as replies:
+                with self._store.sweeping.dispatching(
+                    token, batch, now_ms, self._queue_limit, encoded=encoded
+                ) as replies:
+                    while done:
+                        yield done.pop()
                     following = next(batches, None)
-                    done = replies()
+                    done.append((batch, replies()))
             except StoreRefused:
-                done = self._one_by_one(token, batch, now_ms)
-            yield batch, done
-            batch = following
+                done.append((batch, self._one_by_one(token, batch, now_ms)))
+            if done[-1][1] is None:
+                break
+        yield from done
 
     def _one_by_one(self, token: str, orders: list[DispatchOrder], now_ms: int) -> list[DispatchReply] | None:
         """The store cannot handle one of the batch's schedules: the others still get their turn."""

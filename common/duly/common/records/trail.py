@@ -9,8 +9,22 @@ from typing import Any
 
 from duly.common.instant import to_rfc3339
 
+EVENT_LINE = (
+    "tick_ms", "outcome", "reason", "job_id", "count", "first_tick_ms", "last_tick_ms", "first_recorded_ms",
+    "recorded_ms",
+)  # fmt: skip
+RUN_LINE = ("event", "schedule_id", "tick_ms", "state", "attempt", "fencing_token", "at_ms", "reason", "worker")
 _DECIDED = {"began", "held"}
 _HANDED_BACK = {"NOT_DUE", "RETRY_NOT_YET_DUE"}
+
+
+def fields_of(entry: Mapping[str, str], names: tuple[str, ...]) -> Mapping[str, str]:
+    """The values of a stream's entry by name: those of its one line, between tabs.
+
+    An entry that version 0.1 wrote has a field for each.
+    """
+    line = entry.get("line")
+    return entry if line is None else dict(zip(names, line.split("\t", len(names) - 1), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,8 @@ class EnqueueEvent:
     recorded_ms: int
 
     @classmethod
-    def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> EnqueueEvent:
+    def from_entry(cls, cursor: str, entry: Mapping[str, str]) -> EnqueueEvent:
+        fields = fields_of(entry, EVENT_LINE)
         return cls(
             cursor=cursor,
             tick_ms=int(fields["tick_ms"]),
@@ -77,7 +92,8 @@ class RunEvent:
         return self.reason if self.event in _DECIDED or self.reason in _HANDED_BACK else None
 
     @classmethod
-    def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> RunEvent:
+    def from_entry(cls, cursor: str, entry: Mapping[str, str]) -> RunEvent:
+        fields = fields_of(entry, RUN_LINE)
         return cls(
             cursor=cursor,
             event=fields["event"],

@@ -4,26 +4,31 @@
 
 local AUDIT_KEPT = 100
 
+local LINE = '^' .. string.rep('([^\t]*)\t', 8)
+
+-- The failure of the same tick for the same reason, when it is the newest event: its entry, its count, and since when.
+local function same_failure(key, e)
+  local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  local tick, outcome, reason, _, count, _, _, since = string.match(last and last[2][2] or '', LINE)
+  if outcome == 'failed' and tick == e.tick and reason == e.reason then
+    return last[1], tonumber(count), since
+  end
+  return nil
+end
+
 local function audit(id, e)
   local key = EVENTS .. id
   local times, first_recorded = e.count or '1', int(NOW)
   tally('tick:' .. e.outcome .. ':' .. e.reason, times)
   if e.outcome == 'failed' then
-    local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
-    if last then
-      local f = {}
-      for at = 1, #last[2], 2 do
-        f[last[2][at]] = last[2][at + 1]
-      end
-      if f.outcome == 'failed' and f.tick_ms == e.tick and f.reason == e.reason then
-        times, first_recorded = int(tonumber(f.count) + 1), f.first_recorded_ms
-        redis.call('XDEL', key, last[1])
-      end
+    local entry, count, since = same_failure(key, e)
+    if entry then
+      times, first_recorded = int(count + 1), since
+      redis.call('XDEL', key, entry)
     end
   end
-  redis.call('XADD', key, 'MAXLEN', '=', AUDIT_KEPT, '*', 'tick_ms', e.tick, 'outcome', e.outcome, 'reason',
-    e.reason, 'job_id', e.job_id or '', 'count', times, 'first_tick_ms', e.first or e.tick, 'last_tick_ms',
-    e.last or e.tick, 'first_recorded_ms', first_recorded, 'recorded_ms', int(NOW))
+  redis.call('XADD', key, 'MAXLEN', '=', AUDIT_KEPT, '*', 'line', line_of(e.tick, e.outcome, e.reason, e.job_id or '',
+    times, e.first or e.tick, e.last or e.tick, first_recorded, int(NOW)))
 end
 
 -- A backlog that is enqueued in parts: up to which tick, and what was dropped before its first. The drop is recorded
