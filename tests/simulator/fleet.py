@@ -131,7 +131,7 @@ class Fleet:
     def _candidate(self, process: Process, wait_ms: int) -> None:
         self._stage.sleep(wait_ms)
         world, stage = self._world, self._stage
-        candidate = Candidate(world.store, Sweeper(world.store), process.name, self._clock)
+        candidate = Candidate(world.store, Sweeper(world.store, clock=self._clock), process.name, self._clock)
         while True:
             wait = candidate.step()
             if wait > 0:

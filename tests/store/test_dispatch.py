@@ -13,8 +13,8 @@ from rq.serializers import JSONSerializer
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
-from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder, WatchedOccurrence
-from duly.scheduler import known, sweep
+from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, SweepStore, TickOrder, WatchedOccurrence
+from duly.scheduler import known, pace, sweep
 from duly.scheduler.hooks import EnqueueContext
 from duly.scheduler.sweep import Sweeper
 from tests.conftest import Backend
@@ -549,11 +549,33 @@ def test_an_error_of_the_server_as_a_whole_is_one_clear_error(fake_bench: Bench,
     assert text not in str(error.value)
 
 
-def test_a_batch_that_the_store_cannot_handle_keeps_no_later_batch_from_its_turn(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_store_is_asked_for_fewer_ticks_at_a_time(fake_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowStore:
+        now_ms = 0.0
+
+        def monotonic_ms(self) -> float:
+            self.now_ms += 5 * pace.MOST_MS
+            return self.now_ms
+
+    sizes: list[int] = []
+    dispatching = SweepStore.dispatching
+
+    def noted(self: SweepStore, token: str, orders: Any, *args: Any, **more: Any) -> Any:
+        sizes.append(len(orders))
+        return dispatching(self, token, orders, *args, **more)
+
+    monkeypatch.setattr(SweepStore, "dispatching", noted)
+    for number in range(260):
+        fake_bench.add(schedule_id=f"s{number}")
+    fake_bench.pass_time(100)
+    fake_bench.take_duty()
+    Sweeper(fake_bench.store, clock=SlowStore()).sweep_once(fake_bench.token)
+    assert sizes == [100, 100, 20, 20, 20]
+
+
+def test_a_batch_that_the_store_cannot_handle_keeps_no_later_batch_from_its_turn(bench: Bench) -> None:
     bench.doctored = True
-    monkeypatch.setattr(sweep, "TICKS_PER_CALL", 1)
+    bench.sweeper._pace.ticks = 1
     for name in ("first", "second", "third"):
         bench.add(schedule_id=name, spec="@every:500")
     bench.backend.client.set(bench.store.keys.pending("first"), "no set")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
@@ -14,13 +15,14 @@ from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, Due
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.known import Definitions, Known, known
 from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried
+from duly.scheduler.pace import Pace
 
 log = logging.getLogger(__name__)
 
 PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
-TICKS_PER_CALL = 100
-"""Ticks in one script call: some milliseconds of Redis, never more."""
+AHEAD = 100
+"""Schedules that are prepared for an instant to come."""
 TICKS_PER_SCHEDULE = 50
 """Ticks of one schedule in one step: a long backfill leaves room for others, in a step and in its audit trail."""
 
@@ -47,8 +49,10 @@ class _Prepared:
 class Sweeper:
     """Carries out sweeps under one duty token. Not thread-safe."""
 
-    def __init__(self, store: Store, hooks: Hooks | None = None) -> None:
+    def __init__(self, store: Store, hooks: Hooks | None = None, clock: Clock | None = None) -> None:
         self._store = store
+        self._clock = clock or SystemClock()
+        self._pace = Pace()
         self._queue_limit = store.settings.queue_limit
         self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
@@ -91,8 +95,8 @@ class Sweeper:
         """
         if self._hooks.any or (self._prepared is not None and self._prepared.instant_ms == instant_ms):
             return
-        orders = self._orders(self._store.sweeping.ahead(instant_ms, TICKS_PER_CALL), instant_ms)
-        batch = next(_batches(order for order in orders if _is_plain(order)), [])
+        orders = self._orders(self._store.sweeping.ahead(instant_ms, AHEAD), instant_ms)
+        batch = next(self._batches(order for order in orders if _is_plain(order)), [])
         encoded = self._store.sweeping.encoded(batch, instant_ms)
         self._prepared = _Prepared(instant_ms, batch, encoded) if batch else None
 
@@ -122,11 +126,12 @@ class Sweeper:
         self, token: str, orders: Iterable[DispatchOrder], now_ms: int
     ) -> Iterator[tuple[list[DispatchOrder], list[DispatchReply] | None]]:
         """Each batch with its replies. While the store is at work on one, the last is told and the next planned."""
-        batches = ((batch, self._store.sweeping.encoded(batch, now_ms)) for batch in _batches(orders))
+        batches = ((batch, self._store.sweeping.encoded(batch, now_ms)) for batch in self._batches(orders))
         following = next(batches, None)
         done: list[tuple[list[DispatchOrder], list[DispatchReply] | None]] = []
         while following is not None:
             (batch, encoded), following = following, None
+            sent_ms = self._clock.monotonic_ms()
             try:
                 with self._store.sweeping.dispatching(
                     token, batch, now_ms, self._queue_limit, encoded=encoded
@@ -135,11 +140,24 @@ class Sweeper:
                         yield done.pop()
                     following = next(batches, None)
                     done.append((batch, replies()))
+                    self._pace.learn(sum(map(_weight, batch)), self._clock.monotonic_ms() - sent_ms)
             except StoreRefused:
                 done.append((batch, self._one_by_one(token, batch, now_ms)))
             if done[-1][1] is None:
                 break
         yield from done
+
+    def _batches(self, orders: Iterable[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
+        batch: list[DispatchOrder] = []
+        weight = 0
+        for order in orders:
+            batch.append(order)
+            weight += _weight(order)
+            if weight >= self._pace.ticks:
+                yield batch
+                batch, weight = [], 0
+        if batch:
+            yield batch
 
     def _one_by_one(self, token: str, orders: list[DispatchOrder], now_ms: int) -> list[DispatchReply] | None:
         """The store cannot handle one of the batch's schedules: the others still get their turn."""
@@ -278,17 +296,9 @@ def _is_plain(order: DispatchOrder) -> bool:
     return bool(order.ticks) and usual and not order.seen.carry
 
 
-def _batches(orders: Iterable[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
-    batch: list[DispatchOrder] = []
-    ticks = 0
-    for order in orders:
-        batch.append(order)
-        ticks += len(order.ticks) + 1
-        if ticks >= TICKS_PER_CALL:
-            yield batch
-            batch, ticks = [], 0
-    if batch:
-        yield batch
+def _weight(order: DispatchOrder) -> int:
+    """What it costs the store, in ticks: a schedule without one is not free."""
+    return len(order.ticks) or 1
 
 
 def _more(order: DispatchOrder, reply: DispatchReply, now_ms: int) -> bool:
