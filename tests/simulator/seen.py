@@ -104,7 +104,11 @@ class Everything:
         """Other occurrences of the same schedule in one of the states."""
         return [each for each in self.of_schedule[seen.schedule_id] if each is not seen and each.state in states]
 
-    def busy(self, seen: Seen) -> list[Seen]:
-        """Those that run, and earlier ones that are between two attempts: with overlap forbidden, it waits."""
-        between = [each for each in self.others(seen, {"PENDING"}) if each.attempt and each.tick_ms < seen.tick_ms]
+    def busy(self, seen: Seen, tick_ms: int | None = None) -> list[Seen]:
+        """Those that run, and earlier ones that are between two attempts: with overlap forbidden, it waits.
+
+        ``tick_ms``: what a later tick of its schedule, which is no occurrence yet, would wait for besides it.
+        """
+        before_ms = seen.tick_ms if tick_ms is None else tick_ms
+        between = [each for each in self.others(seen, {"PENDING"}) if each.attempt and each.tick_ms < before_ms]
         return self.others(seen, ACTIVE) + between

@@ -169,7 +169,7 @@ class Shadow:
         last, following = int(schedule.get("last_tick_ms") or 0), int(schedule.get("next_run_ms") or 0)
         if seen.tick_ms < last <= now_ms:
             raise Violation(IN_ORDER, f"{seen.member} was started although {last} is there")
-        held, busy = self._all.others(seen, {"HELD"}), self._all.busy(seen)
+        held, busy = self._all.others(seen, {"HELD"}), self._all.busy(seen, following)
         released = self._records.due_ms(seen.schedule_id) <= now_ms and "failures" not in schedule
         swept_soon = schedule.get("state") == "active" and released and not held
         if swept_soon and not (busy and record["overlap"] == "skip") and seen.tick_ms < following <= now_ms:

@@ -8,7 +8,7 @@ import pytest
 
 from duly.common.records.schedule import ScheduleState
 from duly.scheduler import sweep
-from duly.scheduler.hooks import EnqueueContext
+from duly.scheduler.hooks import EnqueueContext, Hook
 from tests.conftest import Backend
 from tests.store.conftest import Bench
 
@@ -114,3 +114,46 @@ def test_ticks_that_each_should_run_do_not_give_way_after_an_edit_of_the_policy(
     latest = [fake_bench.due(), fake_bench.due()]
     assert [fake_bench.record(each).state for each in queued] == ["PENDING"] * 3
     assert [fake_bench.record(each).state for each in latest] == ["COALESCED", "PENDING"]
+
+
+def failing_on(call: int, failing: list[bool]) -> Hook:
+    """A hook that fails for the tick that it is asked about as its so-and-so-manieth, while ``failing`` says so."""
+    asked = 0
+
+    def hook(context: EnqueueContext) -> None:
+        nonlocal asked
+        asked += context.phase == "before"
+        if context.phase == "before" and failing and asked >= call:
+            raise ValueError
+
+    return hook
+
+
+def interrupted(fake: Backend, failing: list[bool]) -> tuple[Bench, int]:
+    """A schedule that was edited with seven ticks due, of which its backfill wants four: the third of them fails."""
+    bench = Bench(fake, fake.store(), hooks=[failing_on(3, failing)])
+    backfill = {"missed_run_policy": "backfill", "backfill_limit": 4}
+    first = bench.add(spec="@every:1000", **backfill).next_run_ms or 0
+    bench.pass_time(7 * SECOND)
+    bench.store.schedules.update("docs", {"spec": "@every:3600000"})
+    bench.sweep()
+    return bench, first
+
+
+def test_a_schedule_deleted_between_carried_ticks_drops_only_those_that_were_left(fake: Backend) -> None:
+    bench, first = interrupted(fake, [True])
+    bench.store.schedules.delete("docs")
+    ticks = range(first, first + 7 * SECOND, SECOND)
+    assert accounted(bench) == [(ticks[0], ticks[2]), (ticks[3],) * 2, (ticks[4],) * 2, (ticks[5], ticks[6])]
+
+
+def test_carried_ticks_go_on_where_one_has_failed(fake: Backend) -> None:
+    failing = [True]
+    bench, first = interrupted(fake, failing)
+    failing.clear()
+    bench.pass_time(70 * SECOND)
+    bench.sweep()
+    ticks = range(first, first + 7 * SECOND, SECOND)
+    assert accounted(bench) == [(ticks[0], ticks[2]), *((tick, tick) for tick in ticks[3:])]
+    reasons = [e.reason for e in bench.store.trails.events("docs", 100)[0]]
+    assert "replayed" not in reasons

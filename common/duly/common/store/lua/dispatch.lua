@@ -183,7 +183,7 @@ end
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
   redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick), 'used_revision', s.used_revision,
-    'next_run_ms', s.carry == '' and tick or s.next_run, 'backlog', s.backlog)
+    'next_run_ms', s.carry == '' and tick or s.next_run, 'carry', s.carry, 'backlog', s.backlog)
   redis.call('ZADD', DUE, int(NOW + 1000 * 2 ^ math.min(failures - 1, 6)), s.id)
 end
 
@@ -230,6 +230,19 @@ local function rest_of_backlog(s, done)
   return table.concat({ int(upto), int(count), first, s.dropped_last }, ' ')
 end
 
+-- With carried ticks: once, with the first of them that is settled, however often it failed before.
+local function record_carried_drop(s)
+  audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
+  s.dropped = '0'
+end
+
+-- The carried ticks from the one that has failed on; those before it are settled.
+local function rest_of_carry(s, tick)
+  local carried = cjson.decode(s.carry)
+  carried[1][3] = tonumber(tick)
+  return cjson.encode(carried)
+end
+
 local function record_drops(s)
   audit_backlog(s.id, s.backlog)
   audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
@@ -260,14 +273,17 @@ local function apply(s)
       done[1] = 'failed'
       if s.carry == '' then
         s.backlog = rest_of_backlog(s, done)
+      elseif #done > 2 then
+        s.carry = rest_of_carry(s, t.tick)
       end
       stay_due(s, t.tick)
       return done
     end
+    if s.carry ~= '' then
+      record_carried_drop(s)
+    end
   end
-  if s.carry ~= '' then
-    audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last) -- once, however often its ticks failed before
-  elseif s.cut ~= '' then
+  if s.carry == '' and s.cut ~= '' then
     s.backlog = rest_of_backlog(s, done)
   end
   advance(s)
