@@ -549,6 +549,33 @@ def test_an_error_of_the_server_as_a_whole_is_one_clear_error(fake_bench: Bench,
     assert text not in str(error.value)
 
 
+def test_a_batch_is_told_of_though_the_next_one_cannot_be_sent(fake: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def hook(context: EnqueueContext) -> None:
+        told.extend([context.schedule.schedule_id] if context.phase == "after" else [])
+
+    bench = Bench(fake, fake.store(), hooks=[hook])
+    for schedule_id in ("a", "b"):
+        bench.add(schedule_id=schedule_id)
+    bench.pass_time(100)
+    bench.sweeper._pace.ticks = 1
+    dispatching, sent = SweepStore.dispatching, 0
+
+    def failing(self: SweepStore, *args: Any, **more: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        if sent > 1:
+            raise StoreUnavailable("away")
+        return dispatching(self, *args, **more)
+
+    monkeypatch.setattr(SweepStore, "dispatching", failing)
+    bench.take_duty()
+    with pytest.raises(StoreUnavailable):
+        bench.sweeper.sweep_once(bench.token)
+    assert told == ["a"]
+
+
 def test_a_slow_store_is_asked_for_fewer_ticks_at_a_time(fake_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     class SlowStore:
         now_ms = 0.0

@@ -143,6 +143,9 @@ class Sweeper:
                     self._pace.learn(sum(map(_weight, batch)), self._clock.monotonic_ms() - sent_ms)
             except StoreRefused:
                 done.append((batch, self._one_by_one(token, batch, now_ms)))
+            except StoreUnavailable:
+                yield from done  # what is known of the batch before is told all the same
+                raise
             if done[-1][1] is None:
                 break
         yield from done
