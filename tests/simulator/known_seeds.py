@@ -37,7 +37,7 @@ SEEDS: dict[str, int] = {
     "fail: no budget": 9,
     "cancel: an unknown outcome": 2,
     "complete: two results of two owners": 265,
-    "complete: a late result beside a success": 186,
+    "complete: a late result beside a success": 253,
     "complete: a late result is thrown away": 5,
     "complete: a late result is no change": 4,
     "complete: after a probe or a reviewer": 21,

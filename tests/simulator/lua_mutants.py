@@ -138,7 +138,7 @@ SWEEP = [
     lua("release_duty: the holder", "release_duty", "if redis.call('GET', DUTY) ~= token then", "if false then", DUTY),
     lua("dispatch: the revision", "dispatch", "return r[1] == s.revision and", "return",
         OWN_DEFINITION, NO_TICK_LOST, ONE_OCCURRENCE, FORWARD),
-    lua("dispatch: an instant that has not come", "dispatch", "if tonumber(planned_ms) > NOW then", "if false then",
+    lua("dispatch: an instant that has not come", "dispatch", "if NOW < tonumber(planned_ms) or", "if",
         NOT_EARLY),
     lua("dispatch: a hold", "dispatch",
         "if redis.call('EXISTS', HELD .. s.id) == 1 then\n    return { 'skipped', 'quarantined' }",

@@ -117,7 +117,7 @@ def test_ticks_that_each_should_run_do_not_give_way_after_an_edit_of_the_policy(
 
 
 def failing_on(call: int, failing: list[bool]) -> Hook:
-    """A hook that fails for the tick that it is asked about as its so-and-so-manieth, while ``failing`` says so."""
+    """A hook that fails from so many questions on, for as long as there is anything in ``failing``."""
     asked = 0
 
     def hook(context: EnqueueContext) -> None:

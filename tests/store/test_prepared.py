@@ -9,8 +9,8 @@ import pytest
 from duly.common.store import Store
 from duly.common.store.fleet import BEAT_MS
 from duly.scheduler.hooks import EnqueueContext, Hooks
-from duly.scheduler.service import PREPARED_FOR_MS, Candidate
-from duly.scheduler.sweep import Sweeper
+from duly.scheduler.service import Candidate
+from duly.scheduler.sweep import PREPARED_FOR_MS, Sweeper
 from tests.conftest import Backend
 from tests.store.conftest import Bench, definition
 
@@ -134,6 +134,15 @@ def test_what_comes_much_later_than_its_instant_is_planned_anew_with_all_that_is
     holder.clock.pass_time(wait_ms + 2 * PERIOD_MS)
     holder.step()
     assert holder.called[:2] == ["survey", "dispatch"]
+    assert holder.outcomes() == [("enqueued", "accepted"), ("skipped", "backlog_dropped")]
+
+
+def test_the_store_s_clock_says_that_it_is_much_later_whatever_the_holder_s_own_clock_says(holder: Holder) -> None:
+    add(holder)
+    wait_ms = holder.step()
+    holder.clock.pass_time(wait_ms, store_ms=wait_ms + 2 * PERIOD_MS)
+    holder.step()
+    assert holder.called[:3] == ["dispatch", "survey", "dispatch"]
     assert holder.outcomes() == [("enqueued", "accepted"), ("skipped", "backlog_dropped")]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store.sweeping import DueSchedule
@@ -82,15 +82,9 @@ class Definitions:
         """Remember the schedule's present definition."""
         if len(self._rules) >= _MOST_SHARED:
             self._rules.clear()  # what is in use stays in use; it is shared with none that come
-        rules = Rules.of(definition)
-        self._known[due.schedule_id] = Known(
-            due.schedule_id,
-            due.incarnation,
-            sys.intern(due.definition_revision),
-            definition.digest,
-            self._rules.setdefault(rules, rules),
-            definition if self._whole else None,
-        )
+        whole = known(due, sys.intern(due.definition_revision), definition)
+        rules = self._rules.setdefault(whole.rules, whole.rules)
+        self._known[due.schedule_id] = replace(whole, rules=rules, definition=definition if self._whole else None)
         self._known.move_to_end(due.schedule_id)
 
     def forget(self) -> None:

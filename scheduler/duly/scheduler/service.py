@@ -13,7 +13,7 @@ from duly.common.identity import new_token
 from duly.common.store import Store
 from duly.common.store.connection import Client, connect
 from duly.common.store.fleet import BEAT_MS
-from duly.scheduler.sweep import Sweep, Sweeper
+from duly.scheduler.sweep import PREPARED_FOR_MS, Sweep, Sweeper
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +21,6 @@ UNAVAILABLE_WAIT_MS = 500.0
 LONGEST_WAIT_MS = 3_000.0
 WORTH_PREPARING_MS = 4.0
 """An instant that is at least this far away is prepared for."""
-PREPARED_FOR_MS = 50.0
-"""How long after its instant what was prepared for it still goes out: later, more may be due, and is planned anew."""
 
 
 class Candidate:
@@ -89,7 +87,7 @@ class Candidate:
         return self._until_next(sweep, asked_ms)
 
     def _instant_at(self, now_ms: float) -> int | None:
-        """The instant that was next, if it has just come by the local clock."""
+        """The instant that was next, if it has just come by the local clock; the store's has the last word."""
         awaited, self._awaited = self._awaited, None
         if awaited is not None and self._holding and 0 <= now_ms - awaited[1] <= PREPARED_FOR_MS:
             return awaited[0]

@@ -23,6 +23,8 @@ PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
 AHEAD = 100
 """Schedules that are prepared for an instant to come."""
+PREPARED_FOR_MS = 50
+"""How long after its instant what was prepared for it still goes out: later, more may be due, and is planned anew."""
 TICKS_PER_SCHEDULE = 50
 """Ticks of one schedule in one step: a long backfill leaves room for others, in a step and in its audit trail."""
 
@@ -96,9 +98,8 @@ class Sweeper:
         if self._hooks.any or (self._prepared is not None and self._prepared.instant_ms == instant_ms):
             return
         orders = self._orders(self._store.sweeping.ahead(instant_ms, AHEAD), instant_ms)
-        batch = next(self._batches(order for order in orders if _is_plain(order)), [])
-        encoded = self._store.sweeping.encoded(batch, instant_ms)
-        self._prepared = _Prepared(instant_ms, batch, encoded) if batch else None
+        batch = next(self._batches(filter(_is_plain, orders)), None)
+        self._prepared = batch and _Prepared(instant_ms, batch, self._store.sweeping.encoded(batch, instant_ms))
 
     def dispatch_prepared(self, token: str, instant_ms: int) -> bool:
         """Dispatch what was prepared for the instant, which has come by the caller's own clock; the store's decides.
@@ -111,14 +112,19 @@ class Sweeper:
         self._prepared = None
         try:
             replies = self._store.sweeping.dispatch(
-                token, prepared.orders, instant_ms, self._queue_limit, encoded=prepared.encoded
+                token,
+                prepared.orders,
+                instant_ms,
+                self._queue_limit,
+                until_ms=instant_ms + PREPARED_FOR_MS,
+                encoded=prepared.encoded,
             )
         except StoreRefused:
             return True  # the sweep that follows finds out which of them it is
         if replies is None:
             return False
-        if any(reply.word == "early" for reply in replies):
-            self._prepared = prepared
+        if any(reply.word == "untimely" for reply in replies):
+            self._prepared = prepared  # not yet; or never, and then the sweep that follows plans anew
         self._report(prepared.orders, replies)
         return True
 

@@ -13,7 +13,9 @@ EVENT_LINE = (
     "tick_ms", "outcome", "reason", "job_id", "count", "first_tick_ms", "last_tick_ms", "first_recorded_ms",
     "recorded_ms",
 )  # fmt: skip
+"""The values of an enqueue event's line, as `lua/lib/audit.lua` writes it."""
 RUN_LINE = ("event", "schedule_id", "tick_ms", "state", "attempt", "fencing_token", "at_ms", "reason", "worker")
+"""The values of a line of run history, as `lua/lib/record.lua` writes it. The last may be any text of one line."""
 _DECIDED = {"began", "held"}
 _HANDED_BACK = {"NOT_DUE", "RETRY_NOT_YET_DUE"}
 

@@ -113,7 +113,8 @@ class DispatchOrder:
 
 @dataclass(frozen=True, slots=True)
 class DispatchReply:
-    """``word``: `advanced`, `failed` (stays due), `changed` (somebody was faster), `early`, `backwards` (a defect)."""
+    """``word``: `advanced`, `failed` (stays due), `changed` (somebody was faster), `untimely` (planned for another
+    time) or `backwards` (a defect)."""
 
     word: str
     outcomes: list[tuple[str, str]]
@@ -164,23 +165,43 @@ class SweepStore:
         return [_due(row) for row in json.loads(reply[1])]
 
     def dispatch(
-        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int, *, encoded: str | None = None
+        self,
+        token: str,
+        orders: Sequence[DispatchOrder],
+        now_ms: int,
+        queue_limit: int,
+        *,
+        until_ms: int | None = None,
+        encoded: str | None = None,
     ) -> list[DispatchReply] | None:
-        """Carry out the orders in one script; one reply for each, in order. ``now_ms``: what they were planned for.
+        """Carry out the orders in one script; one reply for each, in order. Raises StoreUnavailable, or StoreRefused.
 
-        ``encoded``: what `encoded` said of the same orders, where there was time to ask before.
+        ``now_ms``: the instant that they were planned for; ``until_ms``: how long the plan is good, None for ever. The
+        store's clock says whether it is time. ``encoded``: what `encoded` said of them, where there was time to ask.
         """
-        with self.dispatching(token, orders, now_ms, queue_limit, encoded=encoded) as replies:
+        call = self.dispatching(token, orders, now_ms, queue_limit, until_ms=until_ms, encoded=encoded)
+        with call as replies:
             return replies()
 
     @contextmanager
     def dispatching(
-        self, token: str, orders: Sequence[DispatchOrder], now_ms: int, queue_limit: int, *, encoded: str | None = None
+        self,
+        token: str,
+        orders: Sequence[DispatchOrder],
+        now_ms: int,
+        queue_limit: int,
+        *,
+        until_ms: int | None = None,
+        encoded: str | None = None,
     ) -> Iterator[Callable[[], list[DispatchReply] | None]]:
         """`dispatch`, with time to do something else inside the block before the replies are asked for."""
-        text = self.encoded(orders, now_ms) if encoded is None else encoded
         call = self._scripts.started(
-            "dispatch", duty_token=token, queue_limit=queue_limit, planned_ms=now_ms, orders=text
+            "dispatch",
+            duty_token=token,
+            queue_limit=queue_limit,
+            planned_ms=now_ms,
+            until_ms=_text(until_ms),
+            orders=self.encoded(orders, now_ms) if encoded is None else encoded,
         )
         with translated(), call as reply:
             yield lambda: _replies(reply(), len(orders))
@@ -259,8 +280,8 @@ def terms(definition: ScheduleDefinition) -> str:
 def _replies(reply: list[Any], count: int) -> list[DispatchReply] | None:
     if reply[0] == "lost_duty":
         return None
-    if reply[0] == "early":
-        return [DispatchReply("early", [])] * count
+    if reply[0] == "untimely":
+        return [DispatchReply("untimely", [])] * count
     return [DispatchReply(row[0], [_outcome(text) for text in row[1:]]) for row in json.loads(reply[1])]
 
 

@@ -9,20 +9,20 @@
 --      dropped count, first, last, backlog_until_ms (empty: nothing is left for later; with carried ticks: they wait
 --      where others would be skipped), terms (empty: the schedule's own), ticks: [tick_ms, jitter_ms, action, reason]]
 -- action: enqueue | skip | fail | hold. A tick that fails stops its schedule there: it stays due, after a growing wait.
--- A tick that is held becomes an occurrence that nobody may attempt. Orders for an instant that has not come by this
--- clock (`planned_ms`) are not carried out.
+-- A tick that is held becomes an occurrence that nobody may attempt. Orders that were planned for another time
+-- than it is by this clock (`planned_ms`; with `until_ms` until then, else for ever) are not carried out.
 -- include: outcome
 -- include: audit
 -- include: create
 -- include: delivery
--- ARGV: duty_token queue_limit planned_ms orders
--- Replies: dispatched | early | lost_duty
+-- ARGV: duty_token queue_limit planned_ms until_ms orders
+-- Replies: dispatched | untimely | lost_duty
 
 if redis.call('GET', DUTY) ~= duty_token then
   return { 'lost_duty' }
 end
-if tonumber(planned_ms) > NOW then
-  return { 'early' }
+if NOW < tonumber(planned_ms) or NOW > (tonumber(until_ms) or NOW) then
+  return { 'untimely' }
 end
 
 local given, lengths = cjson.decode(orders), {}
