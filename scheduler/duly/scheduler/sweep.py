@@ -99,7 +99,9 @@ class Sweeper:
             return
         orders = self._orders(self._store.sweeping.ahead(instant_ms, AHEAD), instant_ms)
         batch = next(self._batches(filter(_is_plain, orders)), None)
-        self._prepared = batch and _Prepared(instant_ms, batch, self._store.sweeping.encoded(batch, instant_ms))
+        self._prepared = None
+        if batch is not None:
+            self._prepared = _Prepared(instant_ms, batch, self._store.sweeping.encoded(batch, instant_ms))
 
     def dispatch_prepared(self, token: str, instant_ms: int) -> bool:
         """Dispatch what was prepared for the instant, which has come by the caller's own clock; the store's decides.
