@@ -39,7 +39,7 @@ NOT_CAUGHT = {
     "turn.lua, entries whose job is gone": "they would be in its way for ever: tests/store shows it",
     "begin.lua, an attempt that was not counted": "the contract holds what is beyond its budget: the second net",
     "begin.lua, the state": "whoever owns the lease is LEASED or RUNNING; a repeated `begin` is answered before",
-    "hold.lua and hand_back.lua, whose lease it is": "the evidence names the lease: another owner's is other evidence",
+    "hold.lua and hand_back.lua, whose lease it is": "evidence is of one version, and another lease is another version",
     "hold.lua and hand_back.lua, the evidence": "what the decision was made from is a reason to do nothing still",
     "hand_back.lua, what is not due": "no job is made before its tick, nor while a retry waits: the contract's own net",
     "dispatch.lua, the next run in the comparison": "only the duty holder moves it without a new revision",

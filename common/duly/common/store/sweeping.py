@@ -245,9 +245,10 @@ class SweepStore:
 
 
 def terms(definition: ScheduleDefinition) -> str:
-    """What the scripts need of a definition, as JSON: kept in the schedule's hash, where they find it by themselves.
+    """What the scripts need of a definition: kept in the schedule's hash, where they find it by themselves.
 
-    ``fields`` is what each occurrence keeps; numbers in it are text, as everywhere in a hash.
+    The digest of its work, a space, and as JSON what other schedules may have as well (`lua/lib/terms.lua`). ``fields``
+    is what each occurrence keeps; numbers in it are text, as everywhere in a hash.
     """
     fields: dict[str, object] = {
         "coalesces": "1" if definition.policy.coalesces else "0",
@@ -265,16 +266,14 @@ def terms(definition: ScheduleDefinition) -> str:
     }
     if definition.approval == "required":
         fields["approval"] = definition.approval
-    return canonical_json(
-        {
-            "fields": [part for name, value in fields.items() for part in (name, str(value))],
-            "coalesces": definition.policy.coalesces,
-            "overlap": definition.overlap,
-            "buffer": definition.backfill_limit or BUFFERED_TICKS,
-            "queue": definition.queue,
-            "digest": definition.digest,
-        }
-    )
+    shared = {
+        "fields": [part for name, value in fields.items() for part in (name, str(value))],
+        "coalesces": definition.policy.coalesces,
+        "overlap": definition.overlap,
+        "buffer": definition.backfill_limit or BUFFERED_TICKS,
+        "queue": definition.queue,
+    }
+    return f"{definition.digest} {canonical_json(shared)}"
 
 
 def _replies(reply: list[Any], count: int) -> list[DispatchReply] | None:

@@ -14,8 +14,8 @@ end
 redis.call('HSET', SCHEDULE .. schedule_id, 'definition', definition, 'terms', terms, 'revision', '1', 'definition_revision', '1',
   'incarnation', int(redis.call('INCR', FENCE)), 'state', state, 'note', note,
   'paused_until_ms', paused_until_ms, 'next_run_ms', next_run_ms, 'carry',
-  '', 'created_ms', int(NOW), 'updated_ms', int(NOW),
-  'timing_revision', '1', 'timing_ms', int(NOW))
+  '', 'created_ms', NOW_MS, 'updated_ms', NOW_MS,
+  'timing_revision', '1', 'timing_ms', NOW_MS)
 redis.call('ZADD', SCHEDULES, 0, schedule_id)
 if due_ms ~= '' then
   redis.call('ZADD', DUE, due_ms, schedule_id)

@@ -19,7 +19,7 @@ if o.review_owner ~= by then
 end
 o.acting = by
 redis.call('ZREM', APPROVALS, o.member)
-redis.call('HSET', OCCURRENCE .. o.member, 'approved_by', by, 'approved_ms', int(NOW))
+redis.call('HSET', OCCURRENCE .. o.member, 'approved_by', by, 'approved_ms', NOW_MS)
 redis.call('HINCRBY', OCCURRENCE .. o.member, 'version', 1)
 history(o, 'approved', by)
 changed(schedule_id, 'approved', cjson.encode({ tick_ms = tick_ms, by = by }))

@@ -4,6 +4,6 @@
 -- Replies: seen
 
 redis.call('SET', WORKER .. name, details, 'PX', ttl_ms)
-redis.call('ZADD', WORKERS, int(NOW), name)
+redis.call('ZADD', WORKERS, NOW_MS, name)
 redis.call('ZREMRANGEBYSCORE', WORKERS, '-inf', int(NOW - tonumber(ttl_ms)))
 return { 'seen' }

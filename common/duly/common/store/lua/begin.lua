@@ -5,7 +5,7 @@
 -- ARGV: schedule_id tick_ms token effects decision reconciled evidence
 -- Replies: begun | changed | lost
 
-local o = load(schedule_id, tick_ms)
+local o = load_for_holder(schedule_id, tick_ms)
 if not owns(o, token) then
   return { 'lost' }
 end
@@ -15,11 +15,11 @@ end
 if o.state ~= 'LEASED' or o.counted ~= '1' then
   return { 'lost' }
 end
-local seen, now = decided_from(o, evidence, reconciled)
+local seen = decided_from(o, evidence, reconciled)
 if not seen then
-  return { 'changed', now }
+  return { 'changed', cjson.encode(snapshot(load(schedule_id, tick_ms))) }
 end
-local fields = { 'effects', effects, 'began_ms', int(NOW) }
+local fields = { 'effects', effects, 'began_ms', NOW_MS }
 decided(o, fields, decision, seen)
 move(o, 'RUNNING', fields, 'began', decision)
 return { 'begun' }

@@ -15,7 +15,7 @@ end
 redis.call('SET', DUTY, token, 'NX', 'PX', ttl_ms)
 local fence = int(redis.call('INCR', FENCE))
 redis.call('DEL', DUTY_HOLDER)
-redis.call('HSET', DUTY_HOLDER, 'holder', holder, 'fence', fence, 'since_ms', int(NOW))
+redis.call('HSET', DUTY_HOLDER, 'holder', holder, 'fence', fence, 'since_ms', NOW_MS)
 redis.call('PEXPIRE', DUTY_HOLDER, ttl_ms)
 tally('duty', 1)
 return { 'holding', fence }

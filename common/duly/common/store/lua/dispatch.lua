@@ -27,28 +27,23 @@ end
 
 local given, lengths = cjson.decode(orders), {}
 
+-- The order, and what else there is to know of its schedule; nil when that is no longer what the survey saw.
 local function read(row)
-  local s = {
-    id = row[1], revision = row[2], definition_revision = row[3], incarnation = row[4], next_run = row[5], carry = row[6],
-    new_next = row[7], new_due = row[8], new_carry = row[9], dropped = row[10], dropped_first = row[11],
-    dropped_last = row[12], cut = row[13], terms = row[14], ticks = {},
-  }
-  for at, t in ipairs(row[15]) do
-    s.ticks[at] = { tick = t[1], jitter_ms = t[2], action = t[3], reason = t[4] }
-  end
-  return s
-end
-
--- Whether the schedule is still what the survey saw; its terms and its latest tick are read on the way.
-local function unchanged(s)
-  local r = redis.call('HMGET', SCHEDULE .. s.id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
+  local id, revision, incarnation, next_run, carry = row[1], row[2], row[4], row[5], row[6]
+  local r = redis.call('HMGET', SCHEDULE .. id, 'revision', 'next_run_ms', 'carry', 'incarnation', 'last_tick_ms',
     'failures', 'terms', 'backlog', 'used_revision', 'finished')
-  s.finished = r[10] or ''
+  if r[1] ~= revision or (r[2] or '') ~= next_run or (r[3] or '') ~= carry or r[4] ~= incarnation then
+    return nil
+  end
+  local terms, digest = terms_of(row[14] ~= '' and row[14] or r[7] or '{}')
   local backlog = backlog_of(r[8])
-  s.waits_until = backlog and backlog.upto or 0
-  s.last_tick, s.failures, s.backlog, s.used_revision = tonumber(r[5] or '') or -1, r[6], r[8] or '', r[9] or ''
-  s.terms = cjson.decode(s.terms ~= '' and s.terms or r[7] or '{}')
-  return r[1] == s.revision and (r[2] or '') == s.next_run and (r[3] or '') == s.carry and r[4] == s.incarnation
+  return {
+    id = id, definition_revision = row[3], incarnation = incarnation, next_run = next_run, carry = carry,
+    new_next = row[7], new_due = row[8], new_carry = row[9], dropped = row[10], dropped_first = row[11],
+    dropped_last = row[12], cut = row[13], terms = terms, digest = digest, ticks = row[15],
+    last_tick = tonumber(r[5] or '') and r[5] or '-1', failures = r[6], backlog = r[8] or '',
+    waits_until = backlog and backlog.upto or 0, used_revision = r[9] or '', finished = r[10] or '',
+  }
 end
 
 -- A queued tick gives way to the newer one; its job, when it is popped, runs the newer tick instead.
@@ -65,7 +60,7 @@ end
 
 local function already(s, o)
   local same = o.kind == 'scheduled' and o.incarnation == s.incarnation
-    and o.idempotency_key == o.member .. ':' .. s.terms.digest
+    and o.idempotency_key == o.member .. ':' .. s.digest
   if same then
     return 'enqueued', 'replayed', o.job_id
   end
@@ -115,23 +110,25 @@ local function keep_definition(s)
   end
 end
 
-local function create_tick(s, t)
-  local o = create(s.id, t.tick, 'scheduled', s.terms, {
-    revision = s.definition_revision, incarnation = s.incarnation, job_id = job_id_of(s.id, t.tick, 1), jitter_ms = t.jitter_ms,
+local function create_tick(s, tick, jitter_ms)
+  local o = create(s.id, tick, 'scheduled', s.terms, s.digest, {
+    revision = s.definition_revision, incarnation = s.incarnation, job_id = job_id_of(s.id, tick, 1), jitter_ms = jitter_ms,
   })
-  s.last_tick = math.max(s.last_tick, tonumber(t.tick))
+  if tonumber(tick) > tonumber(s.last_tick) then
+    s.last_tick = tick
+  end
   keep_definition(s)
   return o
 end
 
 -- What the contract does not let run becomes a hold of its schedule, unless a hold is there already. `seen`: evidence
 -- that the occurrence itself does not show.
-local function hold_tick(s, t, code, seen)
-  if redis.call('EXISTS', OCCURRENCE .. member(s.id, t.tick)) == 1 then
-    return already(s, load(s.id, t.tick))
+local function hold_tick(s, tick, jitter_ms, code, seen)
+  if redis.call('EXISTS', OCCURRENCE .. member(s.id, tick)) == 1 then
+    return already(s, load(s.id, tick))
   end
   if redis.call('EXISTS', HELD .. s.id) == 0 then
-    local o = create_tick(s, t)
+    local o = create_tick(s, tick, jitter_ms)
     local evidence = snapshot(o)
     for name, value in pairs(seen) do
       evidence[name] = value
@@ -141,8 +138,8 @@ local function hold_tick(s, t, code, seen)
   return 'skipped', 'quarantined'
 end
 
-local function enqueue(s, t)
-  local found, busy = obstacle(s, t.tick)
+local function enqueue(s, tick, jitter_ms)
+  local found, busy = obstacle(s, tick)
   if found then
     return unpack(found)
   end
@@ -151,44 +148,44 @@ local function enqueue(s, t)
   if lengths[queue] >= tonumber(queue_limit) then
     return 'failed', 'backpressure'
   end
-  local o = create_tick(s, t)
+  local o = create_tick(s, tick, jitter_ms)
   watch(o, next_look_ms(0))
   if awaits_approval(o) then
     watch(o, approval_look_ms(o))
   elseif not busy then
-    push_job(s.id, t.tick, 1, queue, given.jobs[queue])
+    push_job(s.id, tick, 1, queue, given.jobs[queue])
     lengths[queue] = lengths[queue] + 1
   end
   if s.older_pending then
-    coalesce_older(s, t.tick)
+    coalesce_older(s, tick)
   end
   return 'enqueued', 'accepted', o.job_id
 end
 
-local function settle_tick(s, t)
+local function settle_tick(s, tick, jitter_ms, action, wanted)
   local outcome, reason, job_id
-  if t.action == 'enqueue' then
-    outcome, reason, job_id = enqueue(s, t)
-  elseif t.action == 'hold' then
+  if action == 'enqueue' then
+    outcome, reason, job_id = enqueue(s, tick, jitter_ms)
+  elseif action == 'hold' then
     -- Whatever finished last, the next tick comes after it.
-    outcome, reason = hold_tick(s, t, t.reason, { last_run_ms = string.match(s.finished, '%d+') })
+    outcome, reason = hold_tick(s, tick, jitter_ms, wanted, { last_run_ms = string.match(s.finished, '%d+') })
   else
-    outcome, reason = t.action == 'skip' and 'skipped' or 'failed', t.reason
+    outcome, reason = action == 'skip' and 'skipped' or 'failed', wanted
   end
-  audit(s.id, { tick = t.tick, outcome = outcome, reason = reason, job_id = job_id })
+  audit(s.id, tick, outcome, reason, job_id)
   return outcome, reason
 end
 
 -- Failing schedules wait 1 s, 2 s, ... up to 64 s, so that they take no room from the others.
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
-  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick), 'used_revision', s.used_revision,
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', s.last_tick, 'used_revision', s.used_revision,
     'next_run_ms', s.carry == '' and tick or s.next_run, 'carry', s.carry, 'backlog', s.backlog)
   redis.call('ZADD', DUE, int(NOW + 1000 * 2 ^ math.min(failures - 1, 6)), s.id)
 end
 
 local function advance(s)
-  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', int(s.last_tick), 'used_revision', s.used_revision,
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', s.last_tick, 'used_revision', s.used_revision,
     'next_run_ms', s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
   if s.failures then
     redis.call('HDEL', SCHEDULE .. s.id, 'failures')
@@ -225,7 +222,7 @@ local function rest_of_backlog(s, done)
   else
     audit_backlog(s.id, s.backlog)
   end
-  local last = s.cut ~= '' and s.cut or s.ticks[#s.ticks].tick
+  local last = s.cut ~= '' and s.cut or s.ticks[#s.ticks][1]
   local upto = math.max(accepted and tonumber(last) or 0, s.waits_until)
   return table.concat({ int(upto), int(count), first, s.dropped_last }, ' ')
 end
@@ -250,12 +247,12 @@ local function record_drops(s)
 end
 
 local function apply(s)
-  if not unchanged(s) then
+  if not s then
     return { 'changed' }
   end
   if goes_back(s) then
     if tonumber(s.next_run) <= NOW then
-      hold_tick(s, { tick = s.next_run }, 'HOLD_CHRONOLOGY_INVALID', {
+      hold_tick(s, s.next_run, '0', 'HOLD_CHRONOLOGY_INVALID', {
         next_run_ms = int(math.min(tonumber(s.new_next), tonumber(s.next_run) - 1)),
       })
     end
@@ -267,16 +264,16 @@ local function apply(s)
     record_drops(s)
   end
   for _, t in ipairs(s.ticks) do
-    local outcome, reason = settle_tick(s, t)
+    local outcome, reason = settle_tick(s, unpack(t))
     done[#done + 1] = outcome .. ':' .. reason
     if outcome == 'failed' then
       done[1] = 'failed'
       if s.carry == '' then
         s.backlog = rest_of_backlog(s, done)
       elseif #done > 2 then
-        s.carry = rest_of_carry(s, t.tick)
+        s.carry = rest_of_carry(s, t[1])
       end
-      stay_due(s, t.tick)
+      stay_due(s, t[1])
       return done
     end
     if s.carry ~= '' then

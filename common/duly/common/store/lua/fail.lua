@@ -16,7 +16,7 @@ if not (o.state == 'RUNNING' and owns(o, token)) then
   return { 'late' }
 end
 local fields = {
-  'last_error', error, 'last_error_attempt', o.attempt, 'last_error_ms', int(NOW), 'last_error_by', o.lease_owner or '',
+  'last_error', error, 'last_error_attempt', o.attempt, 'last_error_ms', NOW_MS, 'last_error_by', o.lease_owner or '',
 }
 if unseen_results(o) > 0 then
   append(fields, 'prior_outcome', 'UNKNOWN', 'let_go', let_go(o))

@@ -15,9 +15,9 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
-local seen, now = decided_from(o, evidence, reconciled)
+local seen = decided_from(o, evidence, reconciled)
 if not seen then
-  return { 'changed', now }
+  return { 'changed', cjson.encode(snapshot(o)) }
 end
 if decision == 'COALESCED_STALE_TICK' then
   end_lease(o)

@@ -11,9 +11,9 @@ end
 if not owns(o, token) or o.state ~= 'LEASED' then
   return { 'lost' }
 end
-local seen, now = decided_from(o, evidence, reconciled)
+local seen = decided_from(o, evidence, reconciled)
 if not seen then
-  return { 'changed', now }
+  return { 'changed', cjson.encode(snapshot(o)) }
 end
 hold(o, decision, { 'let_go', let_go(o), 'cause', cause }, seen)
 return { 'held' }

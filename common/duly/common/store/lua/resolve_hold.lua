@@ -41,8 +41,8 @@ if outcome == 'no-committed-result' and tonumber(o.attempt) >= tonumber(budget) 
 end
 o.acting = by
 local fields = {
-  'resolution', outcome, 'resolved_by', by, 'resolution_evidence', evidence, 'resolved_ms', int(NOW),
-  'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)), resolution, int(NOW),
+  'resolution', outcome, 'resolved_by', by, 'resolution_evidence', evidence, 'resolved_ms', NOW_MS,
+  'extra_attempts', extra_attempts, 'late_results_seen', int(late_results(o)), resolution, NOW_MS,
 }
 if outcome == 'committed' then
   append(fields, 'result_ref', evidence, 'prior_outcome', 'COMMITTED')
@@ -51,7 +51,7 @@ elseif outcome == 'abandoned' then
   finish(o, 'ABANDONED', 'resolved', fields)
 else
   append(fields, 'prior_outcome', 'NO_COMMITTED_RESULT', 'result_ref', '', 'retry_budget', budget,
-    'backoff_delay_ms', '0', 'not_before_ms', int(NOW), 'looks', '0', 'job_id', '')
+    'backoff_delay_ms', '0', 'not_before_ms', NOW_MS, 'looks', '0', 'job_id', '')
   move(o, 'PENDING', fields, 'resolved', outcome)
   watch(o, NOW)
   wake()

@@ -24,14 +24,14 @@ end
 if redis.call('EXISTS', HELD .. schedule_id) == 1 then
   return { 'quarantined' }
 end
-local terms = cjson.decode(s[3])
+local terms, digest = terms_of(s[3])
 if redis.call('LLEN', RQ_QUEUE .. terms.queue) >= tonumber(queue_limit) then
   return { 'backpressure' }
 end
 if redis.call('EXISTS', OCCURRENCE .. member(schedule_id, tick_ms)) == 1 then
   return { 'again' }
 end
-local o = create(schedule_id, tick_ms, 'manual', terms, {
+local o = create(schedule_id, tick_ms, 'manual', terms, digest, {
   revision = s[4], incarnation = s[5], job_id = job_id_of(schedule_id, tick_ms, 1), manual_key = manual_key,
 })
 watch(o, next_look_ms(0))

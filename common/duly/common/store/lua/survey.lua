@@ -13,11 +13,11 @@ redis.call('PEXPIRE', DUTY, duty_ttl_ms)
 redis.call('PEXPIRE', DUTY_HOLDER, duty_ttl_ms)
 
 local function due_now(key)
-  return redis.call('ZRANGE', key, '-inf', int(NOW), 'BYSCORE', 'LIMIT', 0, page)
+  return redis.call('ZRANGE', key, '-inf', NOW_MS, 'BYSCORE', 'LIMIT', 0, page)
 end
 
 local function next_instant(key)
-  return redis.call('ZRANGE', key, '(' .. int(NOW), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or ''
+  return redis.call('ZRANGE', key, '(' .. NOW_MS, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or ''
 end
 
 local schedules = {}

@@ -27,7 +27,7 @@ redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_re
   new_next_ms, 'carry', new_carry)
 redis.call('HDEL', key, 'failures')
 if timing_changed == '1' then
-  redis.call('HSET', key, 'timing_revision', now_at, 'timing_ms', int(NOW), 'finished', '')
+  redis.call('HSET', key, 'timing_revision', now_at, 'timing_ms', NOW_MS, 'finished', '')
 end
 set_due(schedule_id, new_due_ms)
 changed(schedule_id, 'updated', detail)

@@ -6,5 +6,5 @@ local CHANGES_KEPT = 100
 
 local function changed(id, what, detail)
   redis.call('XADD', CHANGES .. id, 'MAXLEN', '=', CHANGES_KEPT, '*', 'what', what, 'actor', actor, 'revision',
-    redis.call('HGET', SCHEDULE .. id, 'revision') or '', 'detail', detail or '{}', 'at_ms', int(NOW))
+    redis.call('HGET', SCHEDULE .. id, 'revision') or '', 'detail', detail or '{}', 'at_ms', NOW_MS)
 end

@@ -4,6 +4,7 @@
 -- from that is decided from the evidence. Asked again with the same token, it gives the same answer.
 -- include: outcome
 -- include: delivery
+-- include: terms
 
 local function newest_pending(id)
   return redis.call('ZREVRANGE', PENDING .. id, 0, 0)[1] or ''
@@ -19,14 +20,14 @@ local function definition_of(o, s, revision, definition)
   if kept then
     return kept
   end
-  local terms = redis.call('HGET', SCHEDULE .. o.id, 'terms')
-  local same_work = terms and o.idempotency_key == o.member .. ':' .. cjson.decode(terms).digest
-  return same_work and definition or nil
+  local text = redis.call('HGET', SCHEDULE .. o.id, 'terms')
+  local _, digest = terms_of(text or '{}')
+  return digest and o.idempotency_key == o.member .. ':' .. digest and definition or nil
 end
 
 local function grant(o, s, definition)
   return {
-    'acquired', int(NOW), definition or '', cjson.encode(snapshot(o, s)), o.fencing_token, o.attempt, o.lease_ttl_ms,
+    'acquired', NOW_MS, definition or '', cjson.encode(snapshot(o, s)), o.fencing_token, o.attempt, o.lease_ttl_ms,
     o.lease_expires_ms,
   }
 end
@@ -101,7 +102,7 @@ local function claim(schedule_id, tick_ms, token, owner, attempt, tasks)
   move(o, 'LEASED', {
     'attempt', counted and int(tonumber(o.attempt) + 1) or o.attempt, 'counted', counted and '1' or '0',
     'lease_id', token, 'lease_owner', owner, 'lease_expires_ms', int(NOW + ttl_ms),
-    'fencing_token', int(redis.call('INCR', FENCE)), 'looks', '0',
+    'fencing_token', int(redis.call('INCR', FENCE)), 'looks', '0', 'late_results', int(late_results(o)),
   }, 'acquired')
   watch(o, NOW + ttl_ms)
   return grant(o, s, definition)

@@ -19,11 +19,33 @@ local function kept_as(place, reference)
   return { place[1], reference, unpack(place, 2) }
 end
 
+-- Those that are there, and those among the fields to write.
+local function count_late_results(o, fields)
+  local count = late_results(o)
+  for at = 1, #fields, 2 do
+    if not o[fields[at]] and string.sub(fields[at], 1, 12) == 'late_result:' then
+      count = count + 1
+    end
+  end
+  append(fields, 'late_results', int(count))
+end
+
+local function succeed(o, result_ref)
+  end_lease(o)
+  finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
+  return { 'recorded' }
+end
+
 local function complete(schedule_id, tick_ms, token, fencing_token, result_ref, owner, expires_ms)
-  local o = load(schedule_id, tick_ms)
+  local o = load_for_holder(schedule_id, tick_ms)
   if not o then
     return { 'missing' }
   end
+  if o.late_results and o.state == 'RUNNING' and owns(o, token) and unseen_results(o) == 0 then
+    return succeed(o, result_ref)
+  end
+
+  o = load(schedule_id, tick_ms)
   local by_report = o.state == 'SUCCEEDED' and o.reason == '' -- not by a reviewer's word, nor a probe's
   if by_report and o.lease_id == token then
     return { 'recorded' }
@@ -36,13 +58,12 @@ local function complete(schedule_id, tick_ms, token, fencing_token, result_ref, 
   if o.state == 'RUNNING' and owns(o, token) then
     if unseen_results(o) > 0 then
       local fields = kept_as(place, result_ref)
+      count_late_results(o, fields)
       append(fields, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o))
       hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
       return { 'held' }
     end
-    end_lease(o)
-    finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
-    return { 'recorded' }
+    return succeed(o, result_ref)
   end
   if o[place[1]] then
     return { 'late' }
@@ -52,6 +73,7 @@ local function complete(schedule_id, tick_ms, token, fencing_token, result_ref, 
   if by_report then
     append(fields, unpack(kept_as(place_of(o, o.fencing_token, o.lease_id), o.result_ref or '')))
   end
+  count_late_results(o, fields)
   if is_contested(o, token, expires_ms) then
     contest(o, token, owner, expires_ms, fields)
   elseif by_report then

@@ -9,19 +9,18 @@ local function job_id_of(id, tick, attempt)
   return 'duly-' .. id .. '-' .. tick .. '-' .. attempt
 end
 
--- A schedule's id needs no escaping in JSON. RQ compresses `data`, and takes it as well as it is.
-local CALL = '["duly.worker.entry.attempt_occurrence",null,["%s",%s,%s],{}]'
-local META = '{"periodic_schedule_id": "%s", "periodic_tick_ms": %s}'
-
--- `shared_fields`: names and values that all jobs of the queue have (`duly.common.store.jobs`).
+-- `shared_fields`: names and values that all jobs of the queue have (`duly.common.store.jobs`). A schedule's id needs no
+-- escaping in JSON. RQ compresses `data`, and takes it as well as it is.
 local function push_job(id, tick, attempt, queue, shared_fields)
   local job_id = job_id_of(id, tick, attempt)
   if not known_queues[queue] then
     redis.call('SADD', RQ_QUEUES, RQ_QUEUE .. queue)
     known_queues[queue] = true
   end
-  redis.call('HSET', RQ_JOB .. job_id, 'data', string.format(CALL, id, tick, attempt), 'meta',
-    string.format(META, id, tick), 'description', member(id, tick) .. ' attempt ' .. attempt, unpack(shared_fields))
+  redis.call('HSET', RQ_JOB .. job_id,
+    'data', '["duly.worker.entry.attempt_occurrence",null,["' .. id .. '",' .. tick .. ',' .. attempt .. '],{}]',
+    'meta', '{"periodic_schedule_id": "' .. id .. '", "periodic_tick_ms": ' .. tick .. '}',
+    'description', member(id, tick) .. ' attempt ' .. attempt, unpack(shared_fields))
   redis.call('RPUSH', RQ_QUEUE .. queue, job_id)
 end
 

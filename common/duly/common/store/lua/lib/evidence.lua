@@ -7,9 +7,6 @@ local KEPT = {
   'kind', 'model', 'state', 'retry_budget', 'backoff_delay_ms', 'not_before_ms', 'lease_id', 'lease_owner',
   'lease_expires_ms', 'idempotency_key', 'result_ref', 'review_owner', 'prior_outcome', 'applied_jitter_ms',
 }
--- What may differ between a look and the decision made from it: the clock, and how far the lease was renewed.
-local MOVING = { now_ms = true, lease_expires_ms = true, claims = true, reconciled = true }
-
 -- Whether the sweep will enqueue the tick that the schedule stands at: not while it fails, not behind a hold, and not
 -- beside another run where that makes it skip.
 local function is_coming(o, s)
@@ -45,9 +42,14 @@ local function later_tick(o, s)
   return nil
 end
 
--- Results that came from owners who could not prove their lease; and those of them that no reviewer has seen yet.
+-- Results that came from owners who could not prove their lease; and those of them that no reviewer has seen yet. They
+-- are counted when a lease is granted, and when one comes; version 0.1 did not.
 local function late_results(o)
-  local found = 0
+  local found = tonumber(o.late_results or '')
+  if found then
+    return found
+  end
+  found = 0
   for name in pairs(o) do
     if string.sub(name, 1, 12) == 'late_result:' then
       found = found + 1
@@ -125,14 +127,16 @@ local function schedule_of(o, ...)
   return s, select(8, unpack(r))
 end
 
+-- What the evidence says of the schedule.
+local function of_schedule(o, s)
+  return { next_run_ms = stands_at(o, s), last_run_ms = last_run(o, s), later_tick_ms = later_tick(o, s) }
+end
+
 -- Read now; `s` is given where the schedule was read already. Empty fields are left out: what is not there is evidence
 -- of nothing.
 local function snapshot(o, s)
-  s = s or schedule_of(o)
-  local e = {
-    now_ms = int(NOW), attempt = attempt_ahead(o), next_run_ms = stands_at(o, s), last_run_ms = last_run(o, s),
-    later_tick_ms = later_tick(o, s), claims = claims(o),
-  }
+  local e = of_schedule(o, s or schedule_of(o))
+  e.now_ms, e.version, e.attempt, e.claims = NOW_MS, o.version or '0', attempt_ahead(o), claims(o)
   local unseen = unseen_results(o)
   if unseen > 0 then
     e.late_results = int(unseen)
@@ -159,39 +163,19 @@ local function with(e, fields)
   return e
 end
 
-local function same_claims(a, b)
-  if #a ~= #b then
-    return false
-  end
-  for at = 1, #a, 3 do
-    if a[at] ~= b[at] or a[at + 1] ~= b[at + 1] then
-      return false
-    end
-  end
-  return true
+-- Whether the evidence that a decision was made from is still what there is. The occurrence's part of it is as long as it
+-- has its version, but for how far the lease was renewed; the clock goes on.
+local function still(seen, o)
+  local now = of_schedule(o, schedule_of(o))
+  return seen.version == (o.version or '0') and seen.next_run_ms == now.next_run_ms
+    and seen.last_run_ms == now.last_run_ms and seen.later_tick_ms == now.later_tick_ms
 end
 
--- Whether the evidence that a decision was made from is still what there is.
-local function still(seen, e)
-  for name, value in pairs(e) do
-    if not MOVING[name] and seen[name] ~= value then
-      return false
-    end
-  end
-  for name in pairs(seen) do
-    if not MOVING[name] and e[name] == nil then
-      return false
-    end
-  end
-  return same_claims(seen.claims or {}, e.claims)
-end
-
--- The evidence that a worker decided from, complete with what settled an unknown outcome; or nil and what there is now,
--- when that is something else.
+-- The evidence that a worker decided from, complete with what settled an unknown outcome; nil when it is no longer true.
 local function decided_from(o, evidence, reconciled)
-  local seen, now = cjson.decode(evidence), snapshot(o)
-  if not still(seen, now) then
-    return nil, cjson.encode(now)
+  local seen = cjson.decode(evidence)
+  if not still(seen, o) then
+    return nil
   end
   seen.claims = seen.claims or {}
   seen.reconciled = reconciled ~= '' and reconciled or nil

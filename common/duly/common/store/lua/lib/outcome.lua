@@ -26,13 +26,13 @@ local function hold(o, code, fields, evidence)
   end
   end_lease(o)
   decided(o, fields, code, evidence)
-  append(fields, 'held_ms', int(NOW), 'hold_reason', code)
+  append(fields, 'held_ms', NOW_MS, 'hold_reason', code)
   move(o, 'HELD', fields, 'held', code)
   remember(o)
 end
 
 local function finish(o, state, reason, fields)
-  append(fields, 'ended_ms', int(NOW), 'reason', reason)
+  append(fields, 'ended_ms', NOW_MS, 'reason', reason)
   move(o, state, fields, string.lower(state), reason)
   if state == 'SUCCEEDED' or state == 'ABANDONED' then
     remember(o)
@@ -137,7 +137,7 @@ local function retry(o, reason, fields)
   if not delay then
     return hold(o, 'HOLD_BACKOFF_STATE_MISSING', fields, evidence)
   end
-  evidence.backoff_delay_ms, evidence.not_before_ms = int(delay), int(NOW)
+  evidence.backoff_delay_ms, evidence.not_before_ms = int(delay), NOW_MS
   return hold(o, 'HOLD_RETRY_BUDGET_EXHAUSTED', fields, evidence)
 end
 

@@ -9,6 +9,7 @@ end
 
 local TIME = redis.call('TIME')
 local NOW = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local NOW_MS = int(NOW)
 
 local TERMINAL = { SUCCEEDED = true, COALESCED = true, CANCELLED = true, ABANDONED = true }
 local INDEX = {
@@ -34,21 +35,37 @@ local function load(id, tick)
   return o
 end
 
+-- What the holder of a lease needs to know of it, for a transition that its lease proves.
+local OF_HOLDER = {
+  'state', 'version', 'kind', 'attempt', 'counted', 'lease_id', 'lease_owner', 'lease_expires_ms', 'fencing_token',
+  'late_results', 'late_results_seen', 'decisions', 'reason', 'revision', 'incarnation', 'overlap', 'approval',
+  'approved_by', 'manual_key',
+}
+
+-- The same for a part of the hash: half of it is read for nobody when one that runs goes on.
+local function load_for_holder(id, tick)
+  local values = redis.call('HMGET', OCCURRENCE .. member(id, tick), unpack(OF_HOLDER))
+  if not values[1] then
+    return nil
+  end
+  local o = { id = id, tick = tick, member = member(id, tick) }
+  for at, name in ipairs(OF_HOLDER) do
+    o[name] = values[at] or nil
+  end
+  return o
+end
+
 -- Events that no owner of a lease brings about. A person's are under the person's name (`o.acting`).
 local OWNERLESS = {
   enqueued = true, delivered = true, retry_due = true, coalesced = true, cancelled = true, refused = true,
 }
 
--- An entry of a trail: its values between tabs, in one field. As fields of their own they would be most of what a
--- transition costs. What stands where: `duly.common.records.trail`.
-local function line_of(...)
-  return table.concat({ ... }, '\t')
-end
-
--- One line of run history, in the schedule's stream and in the fleet's.
+-- One line of run history, in the schedule's stream and in the fleet's: its values between tabs, in one field. As fields
+-- of their own they would be most of what a transition costs. What stands where: `duly.common.records.trail`.
 local function history(o, event, reason)
   local who = o.acting or (not OWNERLESS[event] and o.lease_owner) or ''
-  local line = line_of(event, o.id, o.tick, o.state, o.attempt, o.fencing_token or '', int(NOW), reason or '', who)
+  local line = event .. '\t' .. o.id .. '\t' .. o.tick .. '\t' .. o.state .. '\t' .. o.attempt .. '\t'
+    .. (o.fencing_token or '') .. '\t' .. NOW_MS .. '\t' .. (reason or '') .. '\t' .. who
   redis.call('XADD', RUNS .. o.id, 'MAXLEN', '=', schedule_history, '*', 'line', line)
   redis.call('XADD', FLEET_RUNS, 'MAXLEN', '~', fleet_history, '*', 'line', line)
   tally('run:' .. event .. ':' .. o.state, 1)
@@ -67,7 +84,7 @@ end
 local function rouse(id, how_many)
   local ticks = redis.call('ZRANGE', PENDING .. id, 0, how_many - 1)
   for _, tick in ipairs(ticks) do
-    redis.call('ZADD', WATCH, 'XX', int(NOW), member(id, tick))
+    redis.call('ZADD', WATCH, 'XX', NOW_MS, member(id, tick))
   end
   if #ticks > 0 then
     wake()
@@ -124,13 +141,13 @@ local function move(o, state, fields, event, reason)
     redis.call('ZREM', RETRYING .. o.id, o.tick)
   end
   if state == 'HELD' then
-    redis.call('ZADD', HOLDS, int(NOW), o.member)
+    redis.call('ZADD', HOLDS, NOW_MS, o.member)
     redis.call('ZREM', WATCH, o.member)
   elseif from == HELD then
     redis.call('ZREM', HOLDS, o.member)
   end
   if state == 'PENDING' and awaits_approval(o) then
-    redis.call('ZADD', APPROVALS, int(NOW), o.member)
+    redis.call('ZADD', APPROVALS, NOW_MS, o.member)
   elseif o.approval == 'required' then
     redis.call('ZREM', APPROVALS, o.member)
   end

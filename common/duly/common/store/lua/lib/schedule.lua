@@ -26,6 +26,6 @@ local function set_due(id, due_ms)
 end
 
 local function touch(id)
-  redis.call('HSET', SCHEDULE .. id, 'updated_ms', int(NOW))
+  redis.call('HSET', SCHEDULE .. id, 'updated_ms', NOW_MS)
   return int(redis.call('HINCRBY', SCHEDULE .. id, 'revision', 1))
 end
