@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import time_machine
 
-from duly.scheduler import sweep
+from duly.scheduler import orders
 from duly.worker import performing
 from tests.simulator import final
 from tests.simulator.draw import draw_definition
@@ -72,7 +72,7 @@ def _environment() -> Iterator[None]:
     gc.disable()
     try:
         muted = patch.object(performing, "_log_failure", _mute)
-        with fast_scripts(), patch.object(sweep, "TICKS_PER_SCHEDULE", 2), muted:
+        with fast_scripts(), patch.object(orders, "TICKS_PER_SCHEDULE", 2), muted:
             yield
     finally:
         logging.disable(level)

@@ -576,19 +576,36 @@ def test_a_batch_is_told_of_though_the_next_one_cannot_be_sent(fake: Backend, mo
     assert told == ["a"]
 
 
-def test_a_slow_store_is_asked_for_fewer_ticks_at_a_time(fake_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    class SlowStore:
+def test_schedules_that_differ_in_nothing_but_their_work_keep_their_own_keys(bench: Bench) -> None:
+    for number in range(3):
+        bench.add(schedule_id=f"s{number}", kwargs={"number": number})
+    occurrences = [bench.due(f"s{number}") for number in range(3)]
+    for occurrence in occurrences:
+        digest = bench.store.schedules.get(occurrence.schedule_id).definition.digest
+        assert bench.record(occurrence).idempotency_key == f"{occurrence}:{digest}"
+    assert len({bench.record(each).idempotency_key.rpartition(":")[2] for each in occurrences}) == 3
+
+
+@pytest.mark.parametrize(
+    ("call_ms", "sizes"),
+    [(0.0, [20, 40, 80, 120]), (5 * pace.MOST_MS, [20, 40, *[20] * 10])],
+    ids=["a fast one", "a slow one"],
+)
+def test_a_store_is_asked_for_few_ticks_first_and_then_for_as_many_as_it_is_fast(
+    fake_bench: Bench, monkeypatch: pytest.MonkeyPatch, call_ms: float, sizes: list[int]
+) -> None:
+    class CallsTakeSoLong:
         now_ms = 0.0
 
         def monotonic_ms(self) -> float:
-            self.now_ms += 5 * pace.MOST_MS
+            self.now_ms += call_ms
             return self.now_ms
 
-    sizes: list[int] = []
+    asked: list[int] = []
     dispatching = SweepStore.dispatching
 
     def noted(self: SweepStore, token: str, orders: Any, *args: Any, **more: Any) -> Any:
-        sizes.append(len(orders))
+        asked.append(len(orders))
         return dispatching(self, token, orders, *args, **more)
 
     monkeypatch.setattr(SweepStore, "dispatching", noted)
@@ -596,8 +613,8 @@ def test_a_slow_store_is_asked_for_fewer_ticks_at_a_time(fake_bench: Bench, monk
         fake_bench.add(schedule_id=f"s{number}")
     fake_bench.pass_time(100)
     fake_bench.take_duty()
-    Sweeper(fake_bench.store, clock=SlowStore()).sweep_once(fake_bench.token)
-    assert sizes == [100, 100, 20, 20, 20]
+    Sweeper(fake_bench.store, clock=CallsTakeSoLong()).sweep_once(fake_bench.token)
+    assert asked == sizes
 
 
 def test_a_batch_that_the_store_cannot_handle_keeps_no_later_batch_from_its_turn(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from duly.common.records.schedule import ScheduleState
-from duly.scheduler import sweep
+from duly.scheduler import orders
 from duly.scheduler.hooks import EnqueueContext, Hook
 from tests.conftest import Backend
 from tests.store.conftest import Bench
@@ -39,7 +39,7 @@ def one_part(bench: Bench) -> None:
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "TICKS_PER_SCHEDULE", 3)
+    monkeypatch.setattr(orders, "TICKS_PER_SCHEDULE", 3)
 
 
 @pytest.mark.usefixtures("parts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from duly.common.store import Store
 from duly.common.store.fleet import BEAT_MS
 from duly.scheduler.hooks import EnqueueContext, Hooks
 from duly.scheduler.service import Candidate
-from duly.scheduler.sweep import PREPARED_FOR_MS, Sweeper
+from duly.scheduler.sweep import AHEAD_MS, PREPARED_FOR_MS, Sweeper
 from tests.conftest import Backend
 from tests.store.conftest import Bench, definition
 
@@ -152,6 +153,51 @@ def test_a_little_late_is_not_much_later(holder: Holder) -> None:
     holder.clock.pass_time(wait_ms + PREPARED_FOR_MS)
     holder.step()
     assert holder.called[:2] == ["dispatch", "survey"]
+
+
+def add_two_that_come_shortly_after_one_another(holder: Holder) -> int:
+    """How many milliseconds after one another they may be released."""
+    window_ms = 2 * AHEAD_MS
+    released = {
+        name: definition(schedule_id=name, spec=f"@every:{PERIOD_MS}", jitter_window_ms=window_ms).timetable.release_ms
+        for name in ("docs-1", "docs-2", "docs-3", "docs-4", "docs-5")
+    }
+    tick_ms = PERIOD_MS * (holder.store.schedules.now_ms() // PERIOD_MS + 1)
+    by_instant = sorted(released, key=lambda name: released[name](tick_ms))
+    for first, second in pairwise(by_instant):
+        apart_ms = released[second](tick_ms) - released[first](tick_ms)
+        if 1 < apart_ms <= AHEAD_MS:
+            add(holder, first, jitter_window_ms=window_ms)
+            add(holder, second, jitter_window_ms=window_ms)
+            return apart_ms
+    raise AssertionError("no two of them are so close")
+
+
+def test_instants_shortly_after_one_another_are_met_without_a_look_between_them(holder: Holder) -> None:
+    apart_ms = add_two_that_come_shortly_after_one_another(holder)
+    wait_ms = holder.step()
+    assert holder.called == ["survey", "ahead"]
+    holder.clock.pass_time(wait_ms)
+    assert holder.step() == pytest.approx(apart_ms)
+    assert holder.called == ["dispatch"]
+    assert holder.queue_length() == 1
+    holder.clock.pass_time(apart_ms)
+    holder.step()
+    assert holder.called == ["dispatch", "survey", "ahead"]
+    assert holder.queue_length() == 2
+
+
+def test_a_holder_that_is_woken_between_two_instants_looks_and_meets_the_second_all_the_same(holder: Holder) -> None:
+    apart_ms = add_two_that_come_shortly_after_one_another(holder)
+    holder.clock.pass_time(holder.step())
+    holder.step()
+    holder.clock.pass_time(apart_ms - 1)
+    assert holder.step() == pytest.approx(1)
+    assert holder.called == ["survey"]
+    holder.clock.pass_time(1)
+    holder.step()
+    assert holder.called == ["dispatch", "survey", "ahead"]
+    assert holder.queue_length() == 2
 
 
 def test_hooks_are_asked_at_the_instant_and_not_before_it(fake: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 import redis
 
@@ -23,6 +24,13 @@ WORTH_PREPARING_MS = 4.0
 """An instant that is at least this far away is prepared for."""
 
 
+class Awaited(NamedTuple):
+    """The instant that is next, and when it comes by the local clock."""
+
+    instant_ms: int
+    comes_ms: float
+
+
 class Candidate:
     """One process's part in the competition for the duty. `step` does one thing and says how long to wait."""
 
@@ -36,8 +44,7 @@ class Candidate:
         self._beat_at_ms = 0.0
         self._longest_sweep_ms = 0.0
         self._away = False
-        self._awaited: tuple[int, float] | None = None
-        """The instant that is next, and when it comes by the local clock."""
+        self._awaited: Awaited | None = None
 
     @property
     def holding(self) -> bool:
@@ -52,11 +59,11 @@ class Candidate:
         """
         now_ms = self._clock.monotonic_ms()
         try:
-            instant_ms = self._instant_at(now_ms)
-            if instant_ms is None:
+            come = self._what_has_come(now_ms)
+            if come is None:
                 self._beat(now_ms)
-            wait_ms = self._sweep(instant_ms) if self._holding else self._claim()
-            if instant_ms is not None:  # what had come was more urgent
+            wait_ms = self._hold(come) if self._holding else self._claim()
+            if come is not None:  # that was more urgent
                 self._beat(now_ms)
         except StoreUnavailable as error:
             self._say_once(error)
@@ -74,11 +81,13 @@ class Candidate:
             log.warning("duty not handed over: %s", error, extra={"action": "store_unavailable"})
         self._holding = False
 
-    def _sweep(self, instant_ms: int | None) -> float:
+    def _hold(self, come: Awaited | None) -> float:
         began_ms = self._clock.monotonic_ms()
-        prepared = instant_ms is None or self._sweeper.dispatch_prepared(self._token, instant_ms)
+        holding = come is None or self._sweeper.dispatch_prepared(self._token, come.instant_ms)
+        if holding and come is not None and self._goes_on_from(come):
+            return self._wait_ms()
         asked_ms = self._clock.monotonic_ms()
-        sweep = self._sweeper.sweep_once(self._token) if prepared else None
+        sweep = self._sweeper.sweep_once(self._token) if holding else None
         self._longest_sweep_ms = max(self._longest_sweep_ms, self._clock.monotonic_ms() - began_ms)
         if sweep is None:
             log.warning("%s lost the duty", self._name, extra={"action": "duty_lost"})
@@ -86,12 +95,24 @@ class Candidate:
             return 0.0
         return self._until_next(sweep, asked_ms)
 
-    def _instant_at(self, now_ms: float) -> int | None:
+    def _what_has_come(self, now_ms: float) -> Awaited | None:
         """The instant that was next, if it has just come by the local clock; the store's has the last word."""
         awaited, self._awaited = self._awaited, None
-        if awaited is not None and self._holding and 0 <= now_ms - awaited[1] <= PREPARED_FOR_MS:
-            return awaited[0]
+        if awaited is not None and self._holding and 0 <= now_ms - awaited.comes_ms <= PREPARED_FOR_MS:
+            return awaited
         return None
+
+    def _goes_on_from(self, come: Awaited) -> bool:
+        """Whether another instant is prepared for, which may come before a look would be over."""
+        following_ms = self._sweeper.prepared_ms
+        if following_ms is None or following_ms <= come.instant_ms:
+            return False
+        self._awaited = Awaited(following_ms, come.comes_ms + following_ms - come.instant_ms)
+        return True
+
+    def _wait_ms(self) -> float:
+        assert self._awaited is not None
+        return max(self._awaited.comes_ms - self._clock.monotonic_ms(), 0.0)
 
     def _claim(self) -> float:
         ttl_ms = self._store.settings.duty_ttl_ms
@@ -123,8 +144,8 @@ class Candidate:
         comes_ms = asked_ms + sweep.upcoming_ms - sweep.clock_ms
         if WORTH_PREPARING_MS <= comes_ms - self._clock.monotonic_ms() <= longest:
             self._sweeper.prepare(sweep.upcoming_ms)
-        self._awaited = sweep.upcoming_ms, comes_ms
-        return min(max(comes_ms - self._clock.monotonic_ms(), 0.0), longest)
+        self._awaited = Awaited(sweep.upcoming_ms, comes_ms)
+        return min(self._wait_ms(), longest)
 
     def _beat(self, now_ms: float) -> None:
         if now_ms >= self._beat_at_ms:
@@ -143,24 +164,31 @@ class Waker:
     connection can do nothing else.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self._client: Client = connect(store.settings.redis_url)
+        self._clock = clock or SystemClock()
         self._channels = (store.keys.wake_channel, store.keys.duty_channel)
         self._pubsub: redis.client.PubSub | None = None
 
     def wait(self, timeout_ms: float) -> bool:
-        """True when a message came; False when the time is over or the subscription broke."""
+        """True when a message came; False when the time is over, not much later than said, or the subscription broke.
+
+        A socket is waited for in whole milliseconds, rounded up: what is left of one is slept.
+        """
+        ends_ms = self._clock.monotonic_ms() + timeout_ms
         try:
             if self._pubsub is None:
                 self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
                 self._pubsub.subscribe(*self._channels)
-            woken = self._pubsub.get_message(timeout=max(timeout_ms, 0.0) / 1000) is not None
+            woken = self._pubsub.get_message(timeout=max(timeout_ms - 1.0, 0.0) / 1000) is not None
             while woken and self._pubsub.get_message(timeout=0.0) is not None:
                 pass  # one look serves all that came together
-            return woken
         except redis.exceptions.RedisError:
             self.close()
             return False
+        if not woken:
+            time.sleep(min(max(ends_ms - self._clock.monotonic_ms(), 0.0), 1.0) / 1000)
+        return woken
 
     def close(self) -> None:
         if self._pubsub is not None:

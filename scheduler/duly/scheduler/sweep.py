@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, groupby
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
-from duly.common.records.definition import ScheduleDefinition
-from duly.common.store import Store, carry
-from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, DueSchedule, Survey, TickOrder
+from duly.common.store import Store
+from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, Survey
 from duly.scheduler.hooks import Hooks
-from duly.scheduler.known import Definitions, Known, known
-from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried
-from duly.scheduler.pace import Pace
+from duly.scheduler.orders import Planner, failing
+from duly.scheduler.pace import FEWEST_TICKS, Pace
 
 log = logging.getLogger(__name__)
 
 PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
 AHEAD = 100
-"""Schedules that are prepared for an instant to come."""
+"""Schedules that are prepared for instants to come."""
 PREPARED_FOR_MS = 50
 """How long after its instant what was prepared for it still goes out: later, more may be due, and is planned anew."""
-TICKS_PER_SCHEDULE = 50
-"""Ticks of one schedule in one step: a long backfill leaves room for others, in a step and in its audit trail."""
+AHEAD_MS = 20
+"""Instants that come so shortly after one another are prepared, and dispatched, without a look in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ class Sweeper:
         self._queue_limit = store.settings.queue_limit
         self._as_sweep = store.acting_as("sweep")
         self._hooks = hooks or Hooks([])
-        self._definitions = Definitions(whole=self._hooks.any)
-        self._prepared: _Prepared | None = None
+        self._planner = Planner(store, self._hooks)
+        self._prepared: list[_Prepared] = []
 
     def sweep_once(self, token: str) -> Sweep | None:
         """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
@@ -69,7 +67,7 @@ class Sweeper:
         survey = self._store.sweeping.survey(token, self._store.settings.duty_ttl_ms, PAGE)
         if survey is None:
             return None
-        orders = chain(list(self._end_pauses(survey)), self._orders(survey.schedules, survey.now_ms))
+        orders = chain(list(self._end_pauses(survey)), self._planner.orders(survey.schedules, survey.now_ms))
         ticks, more, instants = 0, False, [survey.upcoming_ms]
         for batch, replies in self._carried_out(token, orders, survey.now_ms):
             if replies is None:
@@ -84,34 +82,36 @@ class Sweeper:
         for watched, word in zip(survey.occurrences, words, strict=True):
             if word == "held":
                 log.warning("%s: HELD for its reviewer (duly holds)", watched.occurrence, extra={"action": "held"})
-        self._definitions.forget()
+        self._planner.forget()
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
         more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
         return Sweep(survey.clock_ms, _earliest(instants), ticks, len(words), more)
 
     def prepare(self, instant_ms: int) -> None:
-        """Plan what will be due at an instant that has not come, so that it need only be sent when it comes.
+        """Plan what will be due at an instant that has not come, and shortly after it, so that it need only be sent.
 
         Nothing is claimed by that: the dispatch compares, under the duty, as any other does. What needs more than one
         look is left to the sweep that follows, and so is everything where hooks are to be asked.
         """
-        if self._hooks.any or (self._prepared is not None and self._prepared.instant_ms == instant_ms):
+        if self._hooks.any or (self._prepared and self._prepared[0].instant_ms == instant_ms):
             return
-        orders = self._orders(self._store.sweeping.ahead(instant_ms, AHEAD), instant_ms)
-        batch = next(self._batches(filter(_is_plain, orders)), None)
-        self._prepared = None
-        if batch is not None:
-            self._prepared = _Prepared(instant_ms, batch, self._store.sweeping.encoded(batch, instant_ms))
+        self._prepared = []
+        comes = self._store.sweeping.ahead(instant_ms + AHEAD_MS, AHEAD)
+        for at_ms, group in groupby(comes, key=lambda each: max(each[0], instant_ms)):
+            orders = self._planner.orders([due for _, due in group], at_ms)
+            batch = next(self._batches(filter(_is_plain, orders), self._pace.ticks), None)
+            if batch is not None:
+                self._prepared.append(_Prepared(at_ms, batch, self._store.sweeping.encoded(batch, at_ms)))
 
     def dispatch_prepared(self, token: str, instant_ms: int) -> bool:
         """Dispatch what was prepared for the instant, which has come by the caller's own clock; the store's decides.
 
         False when the duty is lost. Raises StoreUnavailable; `sweep_once` repeats nothing that was done.
         """
-        prepared = self._prepared
-        if prepared is None or prepared.instant_ms != instant_ms:
+        if not self._prepared or self._prepared[0].instant_ms != instant_ms:
+            self._prepared = []
             return True
-        self._prepared = None
+        prepared, *self._prepared = self._prepared
         try:
             replies = self._store.sweeping.dispatch(
                 token,
@@ -126,15 +126,24 @@ class Sweeper:
         if replies is None:
             return False
         if any(reply.word == "untimely" for reply in replies):
-            self._prepared = prepared  # not yet; or never, and then the sweep that follows plans anew
+            self._prepared.insert(0, prepared)  # not yet; or never, and then the sweep that follows plans anew
         self._report(prepared.orders, replies)
         return True
+
+    @property
+    def prepared_ms(self) -> int | None:
+        """The next instant that is prepared for."""
+        return self._prepared[0].instant_ms if self._prepared else None
 
     def _carried_out(
         self, token: str, orders: Iterable[DispatchOrder], now_ms: int
     ) -> Iterator[tuple[list[DispatchOrder], list[DispatchReply] | None]]:
-        """Each batch with its replies. While the store is at work on one, the last is told and the next planned."""
-        batches = ((batch, self._store.sweeping.encoded(batch, now_ms)) for batch in self._batches(orders))
+        """Each batch with its replies. While the store is at work on one, the last is told and the next planned.
+
+        It gets small ones first, so as not to wait for a large one to be planned.
+        """
+        planned = self._batches(orders, min(FEWEST_TICKS, self._pace.ticks))
+        batches = ((batch, self._store.sweeping.encoded(batch, now_ms)) for batch in planned)
         following = next(batches, None)
         done: list[tuple[list[DispatchOrder], list[DispatchReply] | None]] = []
         while following is not None:
@@ -158,15 +167,15 @@ class Sweeper:
                 break
         yield from done
 
-    def _batches(self, orders: Iterable[DispatchOrder]) -> Iterator[list[DispatchOrder]]:
+    def _batches(self, orders: Iterable[DispatchOrder], first_ticks: int) -> Iterator[list[DispatchOrder]]:
         batch: list[DispatchOrder] = []
-        weight = 0
+        weight, most = 0, first_ticks
         for order in orders:
             batch.append(order)
             weight += _weight(order)
-            if weight >= self._pace.ticks:
+            if weight >= most:
                 yield batch
-                batch, weight = [], 0
+                batch, weight, most = [], 0, min(2 * most, self._pace.ticks)
         if batch:
             yield batch
 
@@ -184,83 +193,6 @@ class Sweeper:
             replies += reply
         return replies
 
-    def _orders(self, schedules: Iterable[DueSchedule], now_ms: int) -> Iterator[DispatchOrder]:
-        active = [due for due in schedules if due.state == "active"]
-        self._load_definitions(active)
-        for due in active:
-            present = self._definitions.get(due)
-            if present is None:
-                yield _invalid(due, now_ms)
-            elif due.carry:
-                try:
-                    yield self._carried_order(due, present, now_ms)
-                except DulyError:
-                    yield _invalid(due, now_ms)
-            elif due.next_run_ms is None:
-                yield DispatchOrder(due, present.rules.queue, due.definition_revision, [], None, None, None)
-            else:
-                missed = present.rules.missed_runs
-                plan_ = plan(missed, present.timetable, due.next_run_ms, now_ms, TICKS_PER_SCHEDULE)
-                yield self._order(due, present, plan_, now_ms, due.last_run_ms)
-
-    def _order(self, due: DueSchedule, of: Known, plan_: Plan, now_ms: int, last_run_ms: int | None) -> DispatchOrder:
-        ticks = [
-            of.rules.admission.admitted(
-                order, of.schedule_id, of.digest, now_ms=now_ms, last_run_ms=last_run_ms, next_run_ms=plan_.next_ms
-            )
-            for order in plan_.ticks
-        ]
-        if of.definition is not None:
-            ticks = [self._hooks.before(of.definition, order) for order in ticks]
-        return DispatchOrder(
-            due,
-            of.rules.queue,
-            of.revision,
-            ticks,
-            plan_.dropped,
-            plan_.next_ms,
-            plan_.due_ms,
-            backlog_until_ms=plan_.until_ms,
-            definition=of.definition,
-        )
-
-    def _carried_order(self, due: DueSchedule, present: Known, now_ms: int) -> DispatchOrder:
-        """The oldest carried definition's ticks; the schedule itself stays where it stands."""
-        first, *rest = carry.load(due.carry)
-        of = known(due, str(first.definition_revision), first.definition)
-        released_ms = last_release_ms(of.timetable, first.next_run_ms, first.until_ms)
-        if released_ms is not None and released_ms > now_ms:
-            return DispatchOrder(
-                due, present.rules.queue, present.revision, [], None, due.next_run_ms, released_ms, due.carry
-            )
-        plan_ = plan_carried(of.rules.missed_runs, of.timetable, first.next_run_ms, first.until_ms, now_ms)
-        next_due_ms = None if due.next_run_ms is None else present.timetable.release_ms(due.next_run_ms)
-        return replace(
-            self._order(due, of, plan_, now_ms, None),
-            new_next_ms=due.next_run_ms,
-            new_due_ms=now_ms if rest else next_due_ms,
-            new_carry=carry.dump(rest),
-            backlog_until_ms=first.until_ms if first.asked_for else None,
-        )
-
-    def _load_definitions(self, schedules: Iterable[DueSchedule]) -> None:
-        unknown = [due for due in schedules if self._definitions.get(due) is None]
-        texts = self._store.schedules.definitions([due.schedule_id for due in unknown])
-        for due, found in zip(unknown, texts, strict=True):
-            if found is None or found[0] != due.definition_revision:
-                continue  # edited or deleted since the survey; the dispatch will find it changed
-            try:
-                definition = ScheduleDefinition.from_json(found[1])
-            except DulyError as error:
-                log.error(
-                    "schedule %s cannot be used: %s",
-                    due.schedule_id,
-                    error,
-                    extra={"action": "invalid_schedule"},
-                )
-                continue
-            self._definitions.learn(due, definition)
-
     def _end_pauses(self, survey: Survey) -> Iterator[DispatchOrder]:
         """End the pauses that are over; an order for each schedule that cannot be, so that it waits its turn."""
         for due in survey.schedules:
@@ -273,7 +205,7 @@ class Sweeper:
                 raise
             except DulyError as error:
                 log.error("pause of %s not ended: %s", due.schedule_id, error.code, extra={"action": "resume"})
-                yield _invalid(due, survey.now_ms)
+                yield failing(due, survey.now_ms)
 
     def _report(self, orders: list[DispatchOrder], replies: list[DispatchReply]) -> None:
         for order, reply in zip(orders, replies, strict=True):
@@ -294,11 +226,6 @@ class Sweeper:
                 )
                 if order.definition is not None:
                     self._hooks.after(order.definition, tick.tick_ms, outcome, reason)
-
-
-def _invalid(due: DueSchedule, now_ms: int) -> DispatchOrder:
-    tick = TickOrder(due.next_run_ms or now_ms, Action.FAIL, "invalid_schedule")
-    return DispatchOrder(due, "", due.definition_revision, [tick], None, None, None)
 
 
 def _is_plain(order: DispatchOrder) -> bool:

@@ -158,11 +158,11 @@ class SweepStore:
             upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
         )
 
-    def ahead(self, instant_ms: int, most: int) -> list[DueSchedule]:
-        """What will be due at ``instant_ms``, as it stands now; at most ``most`` schedules."""
+    def ahead(self, by_ms: int, most: int) -> list[tuple[int, DueSchedule]]:
+        """What will be due by ``by_ms``, as it stands now, each with when it will be; at most ``most`` schedules."""
         with translated():
-            reply = self._scripts.call("ahead", instant_ms=instant_ms, most=most)
-        return [_due(row) for row in json.loads(reply[1])]
+            reply = self._scripts.call("ahead", by_ms=by_ms, most=most)
+        return [(int(float(due_ms)), _due(seen[0])) for due_ms, *seen in json.loads(reply[1]) if seen]
 
     def dispatch(
         self,
