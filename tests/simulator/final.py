@@ -35,7 +35,7 @@ def _on_its_way(world: World, seen: Seen) -> bool:
         return seen.state in ACTIVE
     if not seen.awaits:
         return not any(each.state == "HELD" for each in world.all.of_schedule[seen.schedule_id])
-    lateness = world.records.occurrence(seen.member)["max_lateness_ms"]
+    lateness = world.records.occurrence(seen.member).get("max_lateness_ms")
     return bool(lateness) and seen.kind == "scheduled" and world.stage.now_ms > seen.tick_ms + int(lateness)
 
 

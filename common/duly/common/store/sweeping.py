@@ -253,7 +253,6 @@ def terms(definition: ScheduleDefinition) -> str:
     fields: dict[str, object] = {
         "coalesces": "1" if definition.policy.coalesces else "0",
         "overlap": definition.overlap,
-        "max_lateness_ms": "" if definition.max_lateness_ms is None else definition.max_lateness_ms,
         "lease_ttl_ms": definition.lease_ttl_ms,
         "retry_budget": definition.retry_budget,
         "backoff_base_ms": definition.backoff.base_ms,
@@ -264,6 +263,8 @@ def terms(definition: ScheduleDefinition) -> str:
         "queue": definition.queue,
         "model": canonical_json(model_of(definition)),
     }
+    if definition.max_lateness_ms is not None:
+        fields["max_lateness_ms"] = definition.max_lateness_ms
     if definition.approval == "required":
         fields["approval"] = definition.approval
     shared = {
@@ -298,11 +299,8 @@ def _row(order: DispatchOrder) -> list[object]:
     ]  # fmt: skip
 
 
-def _due(row: list[Any]) -> DueSchedule:
-    schedule_id, revision, definition_revision, incarnation, state, next_run, until, carry, finished = (
-        row[n] if n < len(row) and row[n] else "" for n in range(9)
-    )
-    last_run = finished.partition(" ")[0]
+def _due(row: list[str]) -> DueSchedule:
+    schedule_id, revision, definition_revision, incarnation, state, next_run, until, carry, last_run = row
     return DueSchedule(
         schedule_id,
         revision,

@@ -241,6 +241,9 @@ local function rest_of_carry(s, tick)
 end
 
 local function record_drops(s)
+  if s.backlog == '' and s.dropped == '0' then
+    return
+  end
   audit_backlog(s.id, s.backlog)
   audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
   s.backlog, s.dropped, s.dropped_first, s.dropped_last = '', '0', '', ''

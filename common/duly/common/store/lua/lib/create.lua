@@ -10,10 +10,12 @@ local function create(id, tick, kind, terms, digest, own)
     revision = own.revision, incarnation = own.incarnation, job_id = own.job_id, idempotency_key = named .. ':' .. digest,
     applied_jitter_ms = own.jitter_ms or '0',
   }, terms.as_defaults)
-  redis.call('HSET', OCCURRENCE .. named, 'state', 'PENDING', 'kind', kind, 'attempt', '0', 'looks', '0', 'prior_outcome',
-    'NONE', 'enqueued_ms', NOW_MS, 'revision', o.revision, 'incarnation', o.incarnation, 'job_id', o.job_id,
-    'idempotency_key', o.idempotency_key, 'manual_key', own.manual_key or '', 'applied_jitter_ms', o.applied_jitter_ms,
-    unpack(terms.fields))
+  redis.call('HSET', OCCURRENCE .. named, 'state', 'PENDING', 'kind', kind, 'attempt', '0', 'prior_outcome', 'NONE',
+    'enqueued_ms', NOW_MS, 'revision', o.revision, 'incarnation', o.incarnation, 'job_id', o.job_id, 'idempotency_key',
+    o.idempotency_key, 'applied_jitter_ms', o.applied_jitter_ms, unpack(terms.fields))
+  if own.manual_key then
+    redis.call('HSET', OCCURRENCE .. named, 'manual_key', own.manual_key)
+  end
   redis.call('ZADD', PENDING .. id, tick, tick)
   history(o, 'enqueued', kind)
   if kind == 'scheduled' then

@@ -1,7 +1,11 @@
--- A schedule as the duty holder sees it, to plan its ticks from; nil when it is gone.
+-- A schedule as the duty holder sees it, to plan its ticks from; nil when it is gone. All values are text.
 
 local function seen_of(id)
-  local seen = redis.call('HMGET', SCHEDULE .. id, 'revision', 'definition_revision', 'incarnation', 'state',
-    'next_run_ms', 'paused_until_ms', 'carry', 'finished')
-  return seen[1] and { id, unpack(seen, 1, 8) } or nil
+  local s = redis.call('HMGET', SCHEDULE .. id, 'revision', 'definition_revision', 'incarnation', 'state', 'next_run_ms',
+    'paused_until_ms', 'carry', 'finished')
+  if not s[1] then
+    return nil
+  end
+  local last_run = string.match(s[8] or '', '^%d+')
+  return { id, s[1], s[2] or '', s[3] or '', s[4] or '', s[5] or '', s[6] or '', s[7] or '', last_run or '' }
 end

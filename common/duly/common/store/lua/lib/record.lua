@@ -155,7 +155,7 @@ local function move(o, state, fields, event, reason)
   if TERMINAL[state] then
     redis.call('ZREM', WATCH, o.member)
     redis.call('PEXPIRE', OCCURRENCE .. o.member, retention_ms)
-    if o.manual_key and o.manual_key ~= '' then
+    if (o.manual_key or '') ~= '' then
       redis.call('PEXPIRE', o.manual_key, MANUAL_KEY_TTL_MS)
     end
     if forget_superseded(o.id) then

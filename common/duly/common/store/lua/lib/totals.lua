@@ -2,6 +2,10 @@
 
 local together
 
+local function text_of(number)
+  return string.format('%.0f', number)
+end
+
 -- A script that counts for hundreds of ticks writes each count once, at its end: `write_tallies`.
 local function tally_together()
   together = {}
@@ -17,7 +21,7 @@ end
 
 local function write_tallies()
   for name, by in pairs(together) do
-    redis.call('HINCRBY', TOTALS, name, by)
+    redis.call('HINCRBY', TOTALS, name, text_of(by))
   end
 end
 
@@ -26,10 +30,8 @@ end
 local LATEST_MS = 4194304
 
 local function tally_lateness(late_ms)
-  local bound = 1
-  while bound < late_ms and bound < LATEST_MS do
-    bound = bound * 2
-  end
-  tally('late:' .. (late_ms > LATEST_MS and 'over' or string.format('%.0f', bound)), 1)
-  tally('late_ms', string.format('%.0f', late_ms))
+  local part, exponent = math.frexp(late_ms) -- part * 2 ^ exponent, with the part at least a half, and less than one
+  local bound = math.max(part == 0.5 and exponent - 1 or exponent, 0)
+  tally(late_ms > LATEST_MS and 'late:over' or 'late:' .. text_of(2 ^ bound), 1)
+  tally('late_ms', together and late_ms or text_of(late_ms))
 end
