@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,7 @@ _plain_begin: Callable[..., Any] = AttemptStore.begin
 _plain_renew, _plain_settle, _plain_judge = LeaseKeeper._renew, missed_run._settle, gate.judge
 _plain_outcome = performing.outcome_of
 _plain_turn: Callable[..., Any] = TurnStore.turn
+_numbers = itertools.count(1)
 _plain_take: Callable[..., str] = Rider.take
 
 
@@ -85,7 +87,7 @@ def _failures_are_successes(*_: Any) -> Outcome:
 
 
 def _asked_anew(self: TurnStore, *given: Any, **named: Any) -> Any:
-    return _plain_turn(self, *given, **{**named, "again": False})
+    return _plain_turn(self, *given, **{**named, "number": next(_numbers)})
 
 
 def _proven_from_the_reply(self: Rider, task: Any, occurrence: Any, grant: Any, _asked_ms: float) -> str:
@@ -106,8 +108,8 @@ ALL = [
     python("keeper: a renewal counts from its reply", LeaseKeeper, "_renew", _renewal_proves_from_the_reply, ONE_OWNER),
     python("keeper: nothing is renewed, and all is well", LeaseKeeper, "_renew", _renews_nothing, ONE_OWNER),
     python("rounds: a lost answer is no reason to ask again for it", TurnStore, "turn", _asked_anew,
-           "and before under the same token"),
-    python("rounds: one owner for all attempts", Rounds, "_next_owner", lambda self: self.worker,
+           "before under the same token"),
+    python("rounds: one owner for all attempts", Rounds, "_owner", lambda self: self.worker,
            ONE_OWNER, UNKNOWN),
     python("rider: a claim counts from its reply", Rider, "take", _proven_from_the_reply, ONE_OWNER),
     python("rider: every lease is renewed", LeaseInHand, "renew", lambda _self: "renewed", ONE_OWNER),

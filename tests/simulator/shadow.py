@@ -157,7 +157,7 @@ class Shadow:
             raise Violation(IN_ORDER, f"{seen.member} was started after its schedule was deleted")
 
     def _in_time(self, seen: Seen, record: Record) -> None:
-        lateness = record["max_lateness_ms"]
+        lateness = record.get("max_lateness_ms")
         if lateness and self._stage.now_ms - seen.tick_ms > int(lateness):
             raise Violation(IN_ORDER, f"{seen.member} was started too late")
 

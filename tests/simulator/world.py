@@ -128,10 +128,9 @@ class World:
         assert asked is not None
         before = self.hands.before(asked)
         turn = replace(asked, reply=request())
-        again = " again" if turn.arguments["again"] == "1" else ""
-        self.stage.say(f"turn{again} -> {turn.word} {turn.reply[1]}".rstrip())
+        self.stage.say(f"turn {turn.arguments['number']} -> {turn.word} {turn.reply[1]}".rstrip())
         with self.stage.watched():
-            self.hands.after(turn, before, late=process.name == "network")
+            self.hands.after(turn, before)
         return turn.reply
 
     def _seen(self, process: Process, command: tuple[Any, ...], reply: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -23,9 +24,19 @@ from tests.store.conftest import Bench
 HOUR_MS = 3_600_000
 
 
+_numbers = itertools.count(1)
+
+
 def turn(bench: Bench, **fields: Any) -> Turn:
     moment = Moment(time.time(), "2026-01-01T00:00:00.500000Z")
-    asked = {"queues": ["default"], "tasks": ["docs.refresh", "b"], "token": new_token(), "owner": "w@1.1", **fields}
+    asked = {
+        "queues": ["default"],
+        "tasks": ["docs.refresh", "b"],
+        "token": new_token(),
+        "owner": "w@1.1",
+        "number": next(_numbers),
+        **fields,
+    }
     return bench.store.turns.turn("w", moment, **asked)
 
 
@@ -75,9 +86,9 @@ def test_the_last_success_is_recorded_before_the_next_is_claimed(bench: Bench) -
 def test_a_turn_whose_answer_was_lost_is_asked_again_and_gives_the_same(bench: Bench) -> None:
     delivered(bench, "a", "b")
     last = begun(bench, turn(bench))
-    asked = {"last": last, "token": new_token()}
+    asked = {"last": last, "token": new_token(), "number": next(_numbers)}
     once = turn(bench, **asked)
-    again = turn(bench, **asked, again=True)
+    again = turn(bench, **asked)
     assert (again.ending, again.hand, again.occurrence) == (once.ending, once.hand, once.occurrence)
     assert once.grant is not None
     assert again.grant is not None
@@ -140,20 +151,39 @@ def test_any_other_job_is_left_to_rq(bench: Bench, data: bytes) -> None:
     assert bench.queue()[0] == "odd"
 
 
-def test_a_job_that_is_asked_for_again_is_the_one_of_that_claim_and_no_earlier_one(bench: Bench) -> None:
-    first, second = delivered(bench, "a", "b")
-    assert turn(bench, token="0" * 32).occurrence == first
-    assert turn(bench, token="1" * 32, again=True).occurrence == second
-
-
 def test_a_question_that_comes_again_when_its_job_is_over_is_given_nothing(bench: Bench) -> None:
     delivered(bench, "a")
-    token = new_token()
-    last = begun(bench, turn(bench, token=token))
+    asked = {"token": new_token(), "number": next(_numbers)}
+    last = begun(bench, turn(bench, **asked))
     assert turn(bench, last=last).met is Met.EMPTY
     delivered(bench, "b")
-    assert turn(bench, token=token, again=True).met is Met.EMPTY
+    assert turn(bench, **asked).met is Met.EMPTY
     assert len(bench.queue()) == 1
+
+
+def test_a_question_that_a_later_one_has_overtaken_is_given_nothing_and_its_success_is_recorded(bench: Bench) -> None:
+    first, second, third = delivered(bench, "a", "b", "c")
+    delayed = {"token": new_token(), "number": next(_numbers), "last": begun(bench, turn(bench))}
+    assert turn(bench).occurrence == second
+    assert turn(bench, **delayed).met is Met.EMPTY
+    assert bench.record(first).state == "SUCCEEDED"
+    assert bench.record(third).state == "PENDING"
+
+
+def test_a_question_that_was_given_nothing_is_given_nothing_when_it_comes_again(bench: Bench) -> None:
+    asked = {"token": new_token(), "number": next(_numbers)}
+    assert turn(bench, **asked).met is Met.EMPTY
+    delivered(bench, "a")
+    assert turn(bench, **asked).met is Met.EMPTY
+    assert len(bench.queue()) == 1
+
+
+def test_a_question_whose_repetition_came_first_is_given_the_same(bench: Bench) -> None:
+    first, second = delivered(bench, "a", "b")
+    asked = {"token": new_token(), "number": next(_numbers)}
+    assert [turn(bench, **asked).occurrence for _ in range(3)] == [first, first, first]
+    assert bench.record(first).attempt == 1
+    assert turn(bench).occurrence == second
 
 
 def test_an_entry_whose_job_is_gone_is_dropped(bench: Bench) -> None:

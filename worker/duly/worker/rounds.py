@@ -67,7 +67,7 @@ class Rounds:
     pid: int
     queues: Callable[[], Sequence[str]]
     clock: Clock = field(default_factory=SystemClock)
-    _made: int = 0
+    _turns: int = 0
     _tasks: list[str] = field(default_factory=list)
 
     def run(self, given: Hand | None = None) -> int:
@@ -88,23 +88,23 @@ class Rounds:
             goes_on = not self.employer.must_stop and self.clock.monotonic_ms() < ends_ms
             if hand is None and last is None and not goes_on:
                 return taken
-            asked_ms, owner = self.clock.monotonic_ms(), self._next_owner()
+            self._turns += 1
+            asked_ms, owner = self.clock.monotonic_ms(), self._owner()
             turn = self._turn(owner, last, hand, self.queues() if goes_on else None, rider)
             if turn.hand is None or turn.occurrence is None:
                 return taken
             hand, taken = None, taken + 1
             last, rider = self._ride(turn, owner, asked_ms)
 
-    def _next_owner(self) -> str:
-        """Of one attempt, and of no other: a death is reported by it."""
-        self._made += 1
-        return f"{self.worker}@{self.pid}.{self._made}"
+    def _owner(self) -> str:
+        """Of one turn, and so of one attempt, and of no other: a death is reported by it."""
+        return f"{self.worker}@{self.pid}.{self._turns}"
 
     def _turn(
         self, owner: str, last: Last | None, given: Hand | None, queues: Sequence[str] | None, rider: Rider | None
     ) -> Turn:
         """``queues``: None when no further job is to be taken; otherwise a work-horse gets ready meanwhile."""
-        token, again = new_token(), False
+        token = new_token()
         while True:
             try:
                 turn = self.store.turns.turn(
@@ -114,16 +114,15 @@ class Rounds:
                     tasks=self._tasks,
                     token=token,
                     owner=owner,
+                    number=self._turns,
                     last=last,
                     given=given,
-                    again=again,
                     meanwhile=None if queues is None else self.stable.ready,
                 )
             except StoreUnavailable as error:
                 if rider is None or rider.proven is None or not rider.proven.alive:
                     raise
                 ask_again_later(error)
-                again = True
                 continue
             if turn.ending is not None and last is not None and last.success is not None:
                 say_how_it_ended(last.success.lease, turn.ending)

@@ -144,7 +144,7 @@ class Keys:
         return f"{self.prefix}:worker:{name}"
 
     def hand(self, worker: str) -> str:
-        """The job that a worker, by its name in RQ, was last given: its queue, and the execution's name."""
+        """The last turn of a worker, by its name in RQ: its number, and the queue and execution that it was given."""
         return f"{self.prefix}:hand:{worker}"
 
     # One for each schedule.

@@ -106,15 +106,16 @@ class TurnStore:
         tasks: Sequence[str],
         token: str,
         owner: str,
+        number: int,
         last: Last | None = None,
         given: Hand | None = None,
-        again: bool = False,
         meanwhile: Callable[[], object] | None = None,
     ) -> Turn:
         """End the last job and take the next from ``queues``, in their order, or ``given``, which is out of them.
 
-        ``worker``: RQ's name of it. ``tasks``: what it can run. ``again``: the answer to the same call was lost.
-        ``meanwhile`` is called while the store is at work.
+        ``worker``: RQ's name of it. ``tasks``: what it can run. ``number``: from 1, larger with each turn of a worker;
+        asked with the same one, because an answer was lost, it gives the same job. ``meanwhile`` is called while the
+        store is at work.
         """
         hand, success = (last.hand, last.success) if last else (Hand("", ""), None)
         lease = success.lease if success else None
@@ -126,7 +127,7 @@ class TurnStore:
                 worker=worker,
                 seconds=f"{moment.seconds:.6f}",
                 text=moment.text,
-                again=int(again),
+                number=number,
                 token=token,
                 owner=owner,
                 tasks=f" {' '.join(tasks)} ",

@@ -1,11 +1,12 @@
 -- A worker goes from one job to the next: the success of its last attempt is recorded, as `complete` does; RQ is told that
 -- the last job has ended; the first job of ours in the queues is taken, RQ is told so, and its occurrence claimed, as
 -- `acquire` does. A job at the head of its queue that is none of ours is left to RQ's own ways. The claim's token is the
--- execution's name: asked again with it (`again`), the script gives out the job that it gave out before.
+-- execution's name. `number` grows with each turn of a worker: one that comes a second time, in whichever order, is
+-- given the job that the first was given, and one that a later turn has overtaken is given nothing.
 -- include: claim
 -- include: completion
 -- include: executions
--- ARGV: worker seconds text again token owner tasks given given_queue last_job last_queue last_execution shown schedule_id tick_ms last_token fencing_token result_ref last_owner expires_ms queues...
+-- ARGV: worker seconds text number token owner tasks given given_queue last_job last_queue last_execution shown schedule_id tick_ms last_token fencing_token result_ref last_owner expires_ms queues...
 -- Replies: taken | refused | foreign | empty
 
 local at = { seconds = tonumber(seconds), text = text }
@@ -49,7 +50,7 @@ end
 
 local function take(ending, job_id, queue, data)
   local id, tick, attempt = string.match(data, OURS)
-  start_execution(job_id, queue, token, worker, at)
+  start_execution(job_id, queue, token, worker, at, number)
   local reply = claim(id, tick, token, owner, attempt, tasks)
   if reply[1] == 'task_not_registered' then
     return { 'refused', ending, job_id, queue, id, tick, attempt }
@@ -58,13 +59,18 @@ local function take(ending, job_id, queue, data)
 end
 
 local ending = finish_last()
-local job_id, queue, data
-if again == '1' then
-  job_id, queue = job_in_hand(token, worker)
-  if job_id and not is_in_hand(job_id, queue, token) then
-    return { 'empty', ending } -- an old question: what it was given is over
-  end
+local latest, job_id, queue, execution = last_turn(worker)
+if tonumber(number) < latest then
+  return { 'empty', ending }
 end
+if tonumber(number) == latest then
+  if not job_id or not is_in_hand(job_id, queue, execution) then
+    return { 'empty', ending } -- nothing was given, or that is over
+  end
+else
+  job_id, queue = nil, nil
+end
+local data
 if not job_id and given ~= '' then
   job_id, queue = given, given_queue
   redis.call('LREM', RQ_QUEUE .. queue .. ':intermediate', 1, job_id)
@@ -74,10 +80,11 @@ if job_id then
 else
   job_id, queue, data = next_job()
 end
-if not job_id then
-  return { 'empty', ending }
+if data and string.find(data, OURS) then
+  return take(ending, job_id, queue, data)
 end
-if not data or not string.find(data, OURS) then
+take_nothing(worker, number)
+if job_id then
   return { 'foreign', ending, job_id }
 end
-return take(ending, job_id, queue, data)
+return { 'empty', ending }

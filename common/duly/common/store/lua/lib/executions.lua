@@ -5,23 +5,30 @@
 -- A job that nobody has given a sign of life for this long counts as abandoned; the worker gives one each 10 s.
 local SIGN_OF_LIFE_S = 70
 local RESULT_TTL_S = 500
--- How long a worker may ask again for the job that it was given: longer than it keeps asking.
+-- How long a worker's last turn is remembered: longer than it keeps asking, and than a question may be on its way.
 local IN_HAND_MS = 600000
 
-local function start_execution(job_id, queue, execution, worker, at)
+-- The worker's last turn: its number, and what it was given.
+local function turned(worker, text)
+  redis.call('SET', HAND .. worker, text, 'PX', IN_HAND_MS)
+end
+
+local function take_nothing(worker, number)
+  turned(worker, number)
+end
+
+local function start_execution(job_id, queue, execution, worker, at, number)
   redis.call('HSET', RQ_JOB .. job_id, 'status', 'started', 'started_at', at.text, 'last_heartbeat', at.text,
     'worker_name', worker)
   redis.call('ZADD', RQ .. 'wip:' .. queue, at.seconds + SIGN_OF_LIFE_S, job_id .. ':' .. execution)
-  redis.call('SET', HAND .. worker, queue .. ' ' .. job_id .. ':' .. execution, 'PX', IN_HAND_MS)
+  turned(worker, number .. ' ' .. queue .. ' ' .. job_id .. ':' .. execution)
 end
 
--- The job that was given out under this execution's name, and its queue, if it was the worker's last.
-local function job_in_hand(execution, worker)
-  local queue, job_id, named = string.match(redis.call('GET', HAND .. worker) or '', '^(%S+) (.*):(.-)$')
-  if named == execution then
-    return job_id, queue
-  end
-  return nil
+-- The number of the worker's last turn, and the job, its queue and the execution's name where it was given one.
+local function last_turn(worker)
+  local number, what = string.match(redis.call('GET', HAND .. worker) or '', '^(%d+) ?(.*)$')
+  local queue, job_id, execution = string.match(what or '', '^(%S+) (.*):(.-)$')
+  return tonumber(number or '0'), job_id, queue, execution
 end
 
 local function is_in_hand(job_id, queue, execution)

@@ -93,6 +93,9 @@ end
 
 -- Open occurrences need the definition they were enqueued with; nobody else does. Whether there is none.
 local function forget_superseded(id)
+  if redis.call('EXISTS', PENDING .. id, ACTIVE .. id, HELD .. id, SUPERSEDED .. id) == 0 then
+    return true -- mostly, nothing is open and nothing was edited
+  end
   if redis.call('EXISTS', PENDING .. id, ACTIVE .. id, HELD .. id) > 0 then
     return false
   end
