@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from duly.common.contract import Decision, decide, read_case, write_case
 from duly.common.errors import Refused
 from duly.common.identity import Occurrence
 from duly.common.instant import to_rfc3339
-from duly.common.records.evidence import RecordedDecision
+from duly.common.records.evidence import Evidence, RecordedDecision
 from duly.common.records.occurrence import Effects
 from duly.common.store.attempts import Carried, Claim, Ending
 from duly.common.store.holds import Resolution
@@ -486,3 +487,17 @@ def test_a_claim_that_is_over_keeps_no_tick_from_giving_way(fake_bench: Bench) -
     fake_bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "seen")
     fake_bench.due_again()
     assert fake_bench.record(occurrence).state == "COALESCED"
+
+
+def test_evidence_that_names_no_version_is_answered_by_what_there_is(fake_bench: Bench) -> None:
+    fake_bench.add()
+    occurrence = fake_bench.due()
+    lease = fake_bench.lease(occurrence)
+    judgement = judge(fake_bench.store.attempts.evidence(occurrence), Effects.UNSAFE)
+    fields = {name: value for name, value in judgement.evidence.fields.items() if name != "version"}
+    older = replace(judgement, evidence=Evidence.from_text(occurrence, json.dumps(fields)))
+    answer = fake_bench.store.attempts.begin(lease, Effects.UNSAFE, older)
+    assert answer.word is Carried.CHANGED
+    assert answer.evidence is not None
+    anew = judge(answer.evidence, Effects.UNSAFE)
+    assert fake_bench.store.attempts.begin(lease, Effects.UNSAFE, anew).word is Carried.BEGUN

@@ -576,6 +576,22 @@ def test_a_batch_is_told_of_though_the_next_one_cannot_be_sent(fake: Backend, mo
     assert told == ["a"]
 
 
+@pytest.mark.parametrize("terms", [None, "{}", "what nobody wrote"])
+def test_a_schedule_whose_terms_cannot_be_used_stays_due_and_keeps_no_other_from_its_turn(
+    bench: Bench, terms: str | None
+) -> None:
+    bench.doctored = True
+    for name in ("broken", "docs"):
+        bench.add(schedule_id=name)
+    key = bench.store.keys.schedule("broken")
+    bench.backend.client.hdel(key, "terms")
+    if terms is not None:
+        bench.backend.client.hset(key, "terms", terms)
+    bench.due()
+    assert bench.events("broken")[0][1:] == ("failed", "invalid_schedule")
+    assert bench.events()[0][1:] == ("enqueued", "accepted")
+
+
 def test_schedules_that_differ_in_nothing_but_their_work_keep_their_own_keys(bench: Bench) -> None:
     for number in range(3):
         bench.add(schedule_id=f"s{number}", kwargs={"number": number})

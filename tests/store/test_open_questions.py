@@ -312,3 +312,15 @@ def test_three_owners_with_one_fencing_token_keep_their_results_each(bench: Benc
     record = bench.record(occurrence)
     assert record.state == "HELD"
     assert sorted(record.late_results.values()) == ["result 0", "result 1", "result 2"]
+
+
+def test_late_results_whose_count_was_lost_are_looked_for(fake_bench: Bench) -> None:
+    fake_bench.add(backoff={"base_ms": 0}, lease_ttl_ms=1_000)
+    occurrence = fake_bench.due()
+    first = fake_bench.running(occurrence, effects=Effects.IDEMPOTENT)
+    fake_bench.pass_time(1_001)
+    fake_bench.sweep()
+    second = fake_bench.running(occurrence, 2, Effects.IDEMPOTENT)
+    fake_bench.store.attempts.complete(first, "first")
+    fake_bench.backend.client.hdel(fake_bench.store.keys.occurrence(occurrence), "late_results")
+    assert fake_bench.store.attempts.complete(second, "second") is Ending.HELD

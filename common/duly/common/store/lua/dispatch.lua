@@ -35,7 +35,7 @@ local function read(row)
   if r[1] ~= revision or (r[2] or '') ~= next_run or (r[3] or '') ~= carry or r[4] ~= incarnation then
     return nil
   end
-  local terms, digest = terms_of(row[14] ~= '' and row[14] or r[7] or '{}')
+  local terms, digest = terms_of(row[14] ~= '' and row[14] or r[7])
   local backlog = backlog_of(r[8])
   return {
     id = id, definition_revision = row[3], incarnation = incarnation, next_run = next_run, carry = carry,
@@ -164,6 +164,9 @@ end
 
 local function settle_tick(s, tick, jitter_ms, action, wanted)
   local outcome, reason, job_id
+  if not s.terms.fields and action ~= 'skip' then
+    action, wanted = 'fail', 'invalid_schedule' -- what its occurrences would have to keep is not there
+  end
   if action == 'enqueue' then
     outcome, reason, job_id = enqueue(s, tick, jitter_ms)
   elseif action == 'hold' then

@@ -4,7 +4,6 @@
 -- from that is decided from the evidence. Asked again with the same token, it gives the same answer.
 -- include: outcome
 -- include: delivery
--- include: terms
 
 local function newest_pending(id)
   return redis.call('ZREVRANGE', PENDING .. id, 0, 0)[1] or ''
@@ -20,8 +19,7 @@ local function definition_of(o, s, revision, definition)
   if kept then
     return kept
   end
-  local text = redis.call('HGET', SCHEDULE .. o.id, 'terms')
-  local _, digest = terms_of(text or '{}')
+  local digest = string.match(redis.call('HGET', SCHEDULE .. o.id, 'terms') or '', '^%x+')
   return digest and o.idempotency_key == o.member .. ':' .. digest and definition or nil
 end
 

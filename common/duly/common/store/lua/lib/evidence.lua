@@ -43,7 +43,7 @@ local function later_tick(o, s)
 end
 
 -- Results that came from owners who could not prove their lease; and those of them that no reviewer has seen yet. They
--- are counted when a lease is granted, and when one comes; version 0.1 did not.
+-- are counted when a lease is granted, and when one comes; where the count is not on record they are looked for.
 local function late_results(o)
   local found = tonumber(o.late_results or '')
   if found then

@@ -3,19 +3,20 @@
 
 local shared_terms = {}
 
--- The terms, and the digest. Version 0.1 wrote the digest among the terms.
-local function terms_of(text)
-  local digest, shared = string.match(text, '^(%x+) (.*)$')
-  shared = shared or text
-  local terms = shared_terms[shared]
-  if not terms then
-    terms = cjson.decode(shared)
-    local fields, named = terms.fields or {}, {}
-    for at = 1, #fields, 2 do
-      named[fields[at]] = fields[at + 1]
-    end
-    terms.as_defaults = { __index = named }
-    shared_terms[shared] = terms
+local function decoded(shared)
+  local terms = cjson.decode(shared)
+  local fields, named = terms.fields or {}, {}
+  for at = 1, #fields, 2 do
+    named[fields[at]] = fields[at + 1]
   end
-  return terms, digest or terms.digest
+  terms.as_defaults = { __index = named }
+  return terms
+end
+
+-- The terms, and the digest; both empty where the schedule has none.
+local function terms_of(text)
+  local digest, shared = string.match(text or '', '^(%x+) (.*)$')
+  shared = shared or '{}'
+  shared_terms[shared] = shared_terms[shared] or decoded(shared)
+  return shared_terms[shared], digest or ''
 end
