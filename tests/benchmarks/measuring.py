@@ -48,6 +48,7 @@ class Contestant:
     def rate(self) -> float:
         self.prepare()
         gc.collect()
+        gc.freeze()  # as a process of its own would: what stands there already is not looked through again and again
         started = time.perf_counter()
         done = self.run()
         return done / (time.perf_counter() - started)
@@ -103,7 +104,9 @@ class Comparison:
         return [name for name in (self.reference, *self.also) if name in self.contestants]
 
     def ratio(self, name: str, to: str | None = None) -> float:
-        return self.contestants[name].median / self.contestants[to or self.reference].median
+        """The median of the ratios of each round: what is measured shortly after one another had the same machine."""
+        pairs = zip(self.contestants[name].rounds, self.contestants[to or self.reference].rounds, strict=True)
+        return statistics.median(one / other for one, other in pairs)
 
     def want(self, figure: str, measured: float, must: str, aim: str = "") -> None:
         """Put a goal beside a figure."""

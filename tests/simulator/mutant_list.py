@@ -8,6 +8,7 @@ from tests.simulator.mutants import Mutant, put_in
 from tests.simulator.run import run
 
 RARE = {
+    "begin: the version of the evidence": "seldom: a late result must come between a claim and its `begin`",
     "commit_by_probe: whose lease it is": "seldom in some hundred seeds: a lease must be lost inside a probe",
     "fail: whose lease it is": "seldom: a failure must be reported late, while the next owner is at work",
     "contested: the result beside a hold": "seldom: a forgotten owner must report while its occurrence is held already",

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import time_machine
 
-from duly.scheduler import orders
+from duly.scheduler import orders, sweep
 from duly.worker import performing
 from tests.simulator import final
 from tests.simulator.draw import draw_definition
@@ -65,14 +65,15 @@ def run(seed: int) -> Report:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """Short parts, so that a backlog of some ticks is cut."""
+    """Short parts and pages, so that a backlog of some ticks is cut, and one of some schedules takes several looks."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # what goes wrong here is meant to; formatting its tracebacks takes time
     collecting = gc.isenabled()
     gc.disable()
     try:
         muted = patch.object(performing, "_log_failure", _mute)
-        with fast_scripts(), patch.object(orders, "TICKS_PER_SCHEDULE", 2), muted:
+        parts, pages = patch.object(orders, "TICKS_PER_SCHEDULE", 2), patch.object(sweep, "PAGE", 2)
+        with fast_scripts(), parts, pages, muted:
             yield
     finally:
         logging.disable(level)

@@ -152,15 +152,15 @@ def test_an_outage_is_one_line_in_the_log_and_its_end_another(fake: Backend, cap
     candidate.step()
     caplog.clear()
     caplog.set_level(logging.INFO)
-    survey = store.sweeping.survey
+    surveying = store.sweeping.surveying
 
     def away(*_: object) -> None:
         raise StoreUnavailable("Redis cannot be reached")
 
-    store.sweeping.survey = away  # type: ignore[method-assign, assignment]
+    store.sweeping.surveying = away  # type: ignore[method-assign, assignment]
     for _ in range(5):
         assert candidate.step() > 0
-    store.sweeping.survey = survey  # type: ignore[method-assign]
+    store.sweeping.surveying = surveying  # type: ignore[method-assign]
     candidate.step()
     candidate.step()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]

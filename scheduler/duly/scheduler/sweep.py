@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.store import Store
-from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, Survey
+from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, Survey, SurveyAsked
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.orders import Planner, failing
 from duly.scheduler.pace import FEWEST_TICKS, Pace
@@ -58,15 +58,32 @@ class Sweeper:
         self._hooks = hooks or Hooks([])
         self._planner = Planner(store, self._hooks)
         self._prepared: list[_Prepared] = []
+        self._next_page: SurveyAsked | None = None
 
     def sweep_once(self, token: str) -> Sweep | None:
         """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
 
         Raises StoreUnavailable; the step can be repeated, and repeats nothing that was done.
         """
-        survey = self._store.sweeping.survey(token, self._store.settings.duty_ttl_ms, PAGE)
-        if survey is None:
-            return None
+        asked, self._next_page = self._next_page, None
+        survey = asked.survey() if asked else self._ask_for_page(token).survey()
+        if survey is not None and len(survey.schedules) >= PAGE:
+            # The store looks at the next page while this one is planned, and it is read while that works on this one.
+            self._next_page = self._ask_for_page(token, beyond=survey)
+        sweep: Sweep | None = None
+        try:
+            sweep = self._settle(token, survey) if survey else None
+        finally:
+            if sweep is None and self._next_page is not None:
+                self._next_page.drop()
+                self._next_page = None
+        # Others may have been faster with this page than it was left out of: only a look at all of it shows the end.
+        return replace(sweep, more=True) if sweep and asked else sweep
+
+    def _ask_for_page(self, token: str, beyond: Survey | None = None) -> SurveyAsked:
+        return self._store.sweeping.surveying(token, self._store.settings.duty_ttl_ms, PAGE, beyond)
+
+    def _settle(self, token: str, survey: Survey) -> Sweep | None:
         orders = chain(list(self._end_pauses(survey)), self._planner.orders(survey.schedules, survey.now_ms))
         ticks, more, instants = 0, False, [survey.upcoming_ms]
         for batch, replies in self._carried_out(token, orders, survey.now_ms):

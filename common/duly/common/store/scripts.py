@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -102,6 +102,25 @@ def _bindings(names: tuple[str, ...], rest: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+class Asked:
+    """A call that was sent. Its reply is asked for once; or it is dropped, and then it is not known what it did."""
+
+    def __init__(self, reply: Callable[[], list[Any]], close: Callable[[], None]) -> None:
+        self._reply = reply
+        self._close = close
+
+    def reply(self) -> list[Any]:
+        """Wait for the reply. Raises what `Scripts.call` raises."""
+        try:
+            return self._reply()
+        finally:
+            self._close()
+
+    def drop(self) -> None:
+        """Nobody wants the reply any more."""
+        self._close()
+
+
 class Scripts:
     """Calls scripts on one connection.
 
@@ -183,6 +202,17 @@ class Scripts:
                 connection.disconnect()
             if connection is not self._line:
                 pool.release(connection)
+
+    def ask(self, name: str, rest: Iterable[Value] = (), /, **arguments: Value) -> Asked:
+        """Send a call now, whose reply is asked for later or never. Raises what `call` raises.
+
+        Whatever is sent after it, over other connections, comes after it in all likelihood, and not for certain.
+        """
+        if not self._shebang:
+            reply = self.call(name, rest, **arguments)
+            return Asked(lambda: reply, lambda: None)
+        call = ExitStack()
+        return Asked(call.enter_context(self.started(name, rest, **arguments)), call.close)
 
     def _send(self, connection: Any, script: ScriptSource, values: list[Value]) -> None:
         head = self._heads.get(script.name)

@@ -22,7 +22,7 @@ from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.evidence import model_of
 from duly.common.store import jobs
 from duly.common.store.connection import Client, refusal, translated
-from duly.common.store.scripts import Scripts
+from duly.common.store.scripts import Asked, Scripts
 from duly.common.timetable import TickRange
 
 log = logging.getLogger(__name__)
@@ -121,6 +121,34 @@ class DispatchReply:
     """(outcome, reason) for each tick that was settled, in order."""
 
 
+class SurveyAsked:
+    """A survey that was asked for: wait for it, or drop it."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+
+    def survey(self) -> Survey | None:
+        """What was seen; None when the duty is lost."""
+        with translated():
+            reply = self._asked.reply()
+        if reply[0] == "lost_duty":
+            return None
+        _, clock_ms, schedules, occurrences, upcoming = reply
+        return Survey(
+            clock_ms=float(clock_ms),
+            schedules=[_due(row) for row in json.loads(schedules)],
+            occurrences=[
+                WatchedOccurrence(Occurrence.parse(row[0]), int(row[1] or 0), row[2] or "default")
+                for row in json.loads(occurrences)
+            ],
+            upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
+        )
+
+    def drop(self) -> None:
+        """Nobody wants it any more; it may have renewed the duty."""
+        self._asked.drop()
+
+
 class SweepStore:
     """The store as the duty holder uses it. `None` from a method means that the duty is lost."""
 
@@ -143,20 +171,23 @@ class SweepStore:
 
     def survey(self, token: str, ttl_ms: int, page: int) -> Survey | None:
         """Renew the duty and read what is due, at most ``page`` schedules and ``page`` occurrences."""
+        return self.surveying(token, ttl_ms, page).survey()
+
+    def surveying(self, token: str, ttl_ms: int, page: int, beyond: Survey | None = None) -> SurveyAsked:
+        """The same, for whoever wants to do something else before the answer is there.
+
+        ``beyond``: leave out as many of those that are due first as that survey found, which is being settled.
+        """
         with translated():
-            reply = self._scripts.call("survey", duty_token=token, duty_ttl_ms=ttl_ms, page=page)
-        if reply[0] == "lost_duty":
-            return None
-        _, clock_ms, schedules, occurrences, upcoming = reply
-        return Survey(
-            clock_ms=float(clock_ms),
-            schedules=[_due(row) for row in json.loads(schedules)],
-            occurrences=[
-                WatchedOccurrence(Occurrence.parse(row[0]), int(row[1] or 0), row[2] or "default")
-                for row in json.loads(occurrences)
-            ],
-            upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
-        )
+            asked = self._scripts.ask(
+                "survey",
+                duty_token=token,
+                duty_ttl_ms=ttl_ms,
+                page=page,
+                skip_schedules=len(beyond.schedules) if beyond else 0,
+                skip_occurrences=len(beyond.occurrences) if beyond else 0,
+            )
+        return SurveyAsked(asked)
 
     def ahead(self, by_ms: int, most: int) -> list[tuple[int, DueSchedule]]:
         """What will be due by ``by_ms``, as it stands now, each with when it will be; at most ``most`` schedules."""

@@ -111,9 +111,8 @@ local function keep_definition(s)
 end
 
 local function create_tick(s, tick, jitter_ms)
-  local o = create(s.id, tick, 'scheduled', s.terms, s.digest, {
-    revision = s.definition_revision, incarnation = s.incarnation, job_id = job_id_of(s.id, tick, 1), jitter_ms = jitter_ms,
-  })
+  local o = create(s.id, tick, 'scheduled', s.terms, s.digest, s.definition_revision, s.incarnation,
+    job_id_of(s.id, tick, 1), jitter_ms)
   if tonumber(tick) > tonumber(s.last_tick) then
     s.last_tick = tick
   end
@@ -188,8 +187,8 @@ local function stay_due(s, tick)
 end
 
 local function advance(s)
-  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', s.last_tick, 'used_revision', s.used_revision,
-    'next_run_ms', s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
+  redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', s.last_tick, 'used_revision', s.used_revision, 'next_run_ms',
+    s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
   if s.failures then
     redis.call('HDEL', SCHEDULE .. s.id, 'failures')
   end

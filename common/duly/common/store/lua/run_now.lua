@@ -31,9 +31,8 @@ end
 if redis.call('EXISTS', OCCURRENCE .. member(schedule_id, tick_ms)) == 1 then
   return { 'again' }
 end
-local o = create(schedule_id, tick_ms, 'manual', terms, digest, {
-  revision = s[4], incarnation = s[5], job_id = job_id_of(schedule_id, tick_ms, 1), manual_key = manual_key,
-})
+local o = create(schedule_id, tick_ms, 'manual', terms, digest, s[4], s[5], job_id_of(schedule_id, tick_ms, 1), '0')
+redis.call('HSET', OCCURRENCE .. o.member, 'manual_key', manual_key)
 watch(o, next_look_ms(0))
 redis.call('SET', manual_key, tick_ms .. ' ' .. request)
 changed(schedule_id, 'run', cjson.encode({ tick_ms = tick_ms }))

@@ -1,9 +1,10 @@
 -- The duty holder renews the duty and sees what is due: a page of schedules, a page of open occurrences, and
--- when it must look again. One round trip whether or not there is work; what is due, as JSON.
+-- when it must look again. One round trip whether or not there is work; what is due, as JSON. The first ones of
+-- either that are in work already are left out.
 -- include: record
 -- include: delivery
 -- include: due
--- ARGV: duty_token duty_ttl_ms page
+-- ARGV: duty_token duty_ttl_ms page skip_schedules skip_occurrences
 -- Replies: surveyed | lost_duty
 
 if redis.call('GET', DUTY) ~= duty_token then
@@ -12,8 +13,8 @@ end
 redis.call('PEXPIRE', DUTY, duty_ttl_ms)
 redis.call('PEXPIRE', DUTY_HOLDER, duty_ttl_ms)
 
-local function due_now(key)
-  return redis.call('ZRANGE', key, '-inf', NOW_MS, 'BYSCORE', 'LIMIT', 0, page)
+local function due_now(key, from)
+  return redis.call('ZRANGE', key, '-inf', NOW_MS, 'BYSCORE', 'LIMIT', from, page)
 end
 
 local function next_instant(key)
@@ -21,7 +22,7 @@ local function next_instant(key)
 end
 
 local schedules = {}
-for _, id in ipairs(due_now(DUE)) do
+for _, id in ipairs(due_now(DUE, skip_schedules)) do
   local seen = seen_of(id)
   if seen then
     schedules[#schedules + 1] = seen
@@ -41,7 +42,7 @@ local function waits_its_turn(name, state, job_id, queue, looks)
 end
 
 local occurrences = {}
-for _, name in ipairs(due_now(WATCH)) do
+for _, name in ipairs(due_now(WATCH, skip_occurrences)) do
   local o = redis.call('HMGET', OCCURRENCE .. name, 'state', 'job_id', 'queue', 'looks', 'attempt')
   if not waits_its_turn(name, o[1], o[2] or '', o[3], tonumber(o[4] or '') or 0) then
     occurrences[#occurrences + 1] = { name, o[5] or '0', o[3] or 'default' }
