@@ -96,6 +96,16 @@ def test_an_extra_run_waits_too(fake_bench: Bench) -> None:
     fake_bench.running(occurrence)
 
 
+def test_an_extra_run_is_never_too_late_and_keeps_nobody_from_their_turn_while_it_waits(fake_bench: Bench) -> None:
+    fake_bench.add(spec="@every:3600000", approval="required", max_lateness_ms=1_000)
+    occurrence = fake_bench.store.manual.run("docs", "k").occurrence
+    fake_bench.pass_time(60_000)
+    fake_bench.sweep()
+    assert fake_bench.record(occurrence).state == "PENDING"
+    looked_at_again_ms = fake_bench.backend.client.zscore(fake_bench.store.keys.watch, str(occurrence))
+    assert looked_at_again_ms > fake_bench.store.schedules.now_ms()
+
+
 def test_deleting_its_schedule_ends_the_wait(fake_bench: Bench) -> None:
     occurrence = waiting(fake_bench)
     fake_bench.store.schedules.delete("docs")

@@ -42,13 +42,18 @@ local function next_look_ms(looks)
   return NOW + tonumber(redelivery_ms) * 2 ^ math.min(looks, 6)
 end
 
+-- From when on it is too late for a first attempt; nil when it never is: a run that somebody asked for, or that began.
+local function too_late_ms(o)
+  local patience = tonumber(o.max_lateness_ms or '')
+  return o.attempt == '0' and o.kind == 'scheduled' and patience and tonumber(o.tick) + patience + 1 or nil
+end
+
 -- When an occurrence that waits for its approval must be looked at: when it becomes too late, or once in a while.
 local function approval_look_ms(o)
-  local patience = tonumber(o.max_lateness_ms or '')
-  return math.min(patience and tonumber(o.tick) + patience + 1 or math.huge, next_look_ms(6))
+  return math.min(too_late_ms(o) or math.huge, next_look_ms(6))
 end
 
 local function is_too_late(o)
-  local patience = tonumber(o.max_lateness_ms or '')
-  return o.attempt == '0' and o.kind == 'scheduled' and patience ~= nil and NOW - tonumber(o.tick) > patience
+  local since = too_late_ms(o)
+  return since ~= nil and NOW >= since
 end
