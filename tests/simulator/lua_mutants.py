@@ -228,7 +228,7 @@ TURNS = [
     lua("turn: an old question", "turn", "if not job_id or not is_in_hand(job_id, queue, execution) then",
         "if not job_id then", IN_HAND),
     lua("turn: one that was overtaken", "turn", "if tonumber(number) < latest then", "if false then", "was overtaken"),
-    lua("turn: that nothing was given is forgotten", "turn", "end\ntake_nothing(worker, number)", "end",
+    lua("turn: that nothing was given is forgotten", "turn", "end\nturned(worker, number)", "end",
         "before in the same turn"),
     lua("turn: the last success", "turn",
         "complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]",

@@ -77,7 +77,7 @@ class Sweeper:
             if sweep is None and self._next_page is not None:
                 self._next_page.drop()
                 self._next_page = None
-        # Others may have been faster with this page than it was left out of: only a look at all of it shows the end.
+        # It left out so many, whether or not they were still there: only a look at all that is due shows the end.
         return replace(sweep, more=True) if sweep and asked else sweep
 
     def _ask_for_page(self, token: str, beyond: Survey | None = None) -> SurveyAsked:
@@ -149,7 +149,7 @@ class Sweeper:
 
     @property
     def prepared_ms(self) -> int | None:
-        """The next instant that is prepared for."""
+        """The next instant that is prepared for, in epoch milliseconds; None when none is."""
         return self._prepared[0].instant_ms if self._prepared else None
 
     def _carried_out(

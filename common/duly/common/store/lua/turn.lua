@@ -83,7 +83,7 @@ end
 if data and string.find(data, OURS) then
   return take(ending, job_id, queue, data)
 end
-take_nothing(worker, number)
+turned(worker, number)
 if job_id then
   return { 'foreign', ending, job_id }
 end

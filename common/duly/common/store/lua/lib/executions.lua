@@ -8,13 +8,9 @@ local RESULT_TTL_S = 500
 -- How long a worker's last turn is remembered: longer than it keeps asking, and than a question may be on its way.
 local IN_HAND_MS = 600000
 
--- The worker's last turn: its number, and what it was given.
+-- The worker's last turn: its number, and what it was given, if anything.
 local function turned(worker, text)
   redis.call('SET', HAND .. worker, text, 'PX', IN_HAND_MS)
-end
-
-local function take_nothing(worker, number)
-  turned(worker, number)
 end
 
 local function start_execution(job_id, queue, execution, worker, at, number)

@@ -38,8 +38,8 @@ end
 -- What the holder of a lease needs to know of it, for a transition that its lease proves.
 local OF_HOLDER = {
   'state', 'version', 'kind', 'attempt', 'counted', 'lease_id', 'lease_owner', 'lease_expires_ms', 'fencing_token',
-  'late_results', 'late_results_seen', 'decisions', 'reason', 'revision', 'incarnation', 'overlap', 'approval',
-  'approved_by', 'manual_key',
+  'late_results', 'late_results_seen', 'decisions', 'revision', 'incarnation', 'overlap', 'approval', 'approved_by',
+  'manual_key',
 }
 
 -- The same for a part of the hash: half of it is read for nobody when one that runs goes on.
