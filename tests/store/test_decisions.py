@@ -356,7 +356,7 @@ def test_an_order_that_would_go_back_in_time_is_held(bench: Bench) -> None:
     assert record.next_run_ms is not None
     bench.until(record.next_run_ms)
     bench.take_duty()
-    survey = bench.store.sweeping.survey(bench.token, 60_000, 10)
+    survey = bench.store.sweeping.surveying(bench.token, 60_000, 10).survey()
     assert survey is not None
     back_ms = record.next_run_ms - 500
     order = DispatchOrder(survey.schedules[0], record.definition.queue, "1", [], None, back_ms, back_ms)

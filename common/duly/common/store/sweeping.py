@@ -169,14 +169,11 @@ class SweepStore:
         with translated():
             return bool(self._scripts.call("release_duty", token=token)[0] == "released")
 
-    def survey(self, token: str, ttl_ms: int, page: int) -> Survey | None:
-        """Renew the duty and read what is due, at most ``page`` schedules and ``page`` occurrences."""
-        return self.surveying(token, ttl_ms, page).survey()
-
     def surveying(self, token: str, ttl_ms: int, page: int, beyond: Survey | None = None) -> SurveyAsked:
-        """The same, for whoever wants to do something else before the answer is there.
+        """Ask to renew the duty and to see what is due: at most ``page`` schedules and ``page`` occurrences.
 
         ``beyond``: leave out as many of those that are due first as that survey found, which is being settled.
+        Raises StoreUnavailable, now or when the answer is asked for.
         """
         with translated():
             asked = self._scripts.ask(
