@@ -62,10 +62,15 @@ class Programs:
 
 
 def wait_for(log: Path, text: str, process: subprocess.Popen[bytes], seconds: float = 90) -> None:
-    """Wait until the log holds ``text``; fails when the process ends before it does."""
-    seen = until(lambda: text in log.read_text("utf-8", "replace") or process.poll() is not None, seconds)
+    """Wait until the log holds a whole line with ``text``; fails when the process ends before it does."""
+
+    def written() -> bool:
+        # What is being written is seen in parts: the rest of the line may still be to come.
+        return text in log.read_text("utf-8", "replace").rpartition("\n")[0]
+
+    seen = until(lambda: written() or process.poll() is not None, seconds)
     assert seen, f"'{text}' did not come"
-    assert text in log.read_text("utf-8", "replace"), log.read_text("utf-8", "replace")
+    assert written(), log.read_text("utf-8", "replace")
 
 
 def until(true: Callable[[], bool], seconds: float) -> bool:

@@ -123,7 +123,7 @@ def test_a_kept_demo_can_be_followed_from_its_beginning_and_goes_on_after_its_en
     before = log.read_text("utf-8").partition("1. Ticks and owners")[0]
     url = re.findall(r"http://127\.0\.0\.1:\d+", before)[0]
     assert serves(url)
-    wait_for(log, "HELD, nobody retries", demo)
+    wait_for(log, f"see {url}/schedules/publish/ticks/", demo)
     (told,) = re.findall(rf"see {url}(/schedules/publish/ticks/\d+)", log.read_text("utf-8"))
     assert "held" in httpx2.get(f"{url}{told}").text
     wait_for(log, "Ctrl+C stops it.", demo)

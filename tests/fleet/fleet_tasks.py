@@ -1,12 +1,11 @@
-"""The work that the fleet's tests run. Every effect is one line, appended in one write to the effects log.
+"""The work that the fleet's tests run. Every effect is one line of the effects log.
 
-The log is the outside world of these tests: what stands in it happened, whatever the store believes.
+What stands in it happened, whatever the store believes.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import subprocess
 import sys
@@ -16,13 +15,12 @@ from typing import Any
 
 from duly.worker import current_run, task
 from duly.worker import probe as probing
-
-EFFECTS_LOG = "FLEET_TEST_EFFECTS"
+from tests.fleet import effects_log
 
 
 def note(kind: str) -> None:
     """Append one line about the current attempt."""
-    _write(_line(kind))
+    effects_log.append(_log(), _line(kind))
 
 
 def work(before_ms: int = 0, after_ms: int = 0) -> None:
@@ -36,8 +34,9 @@ def work(before_ms: int = 0, after_ms: int = 0) -> None:
 
 def probe(idempotency_key: str) -> str:
     """Looks where the effect would be."""
-    found = any(line["kind"] == "effect" and line["idempotency_key"] == idempotency_key for line in _lines())
-    _write(_stamped(kind="probed", idempotency_key=idempotency_key))
+    lines = effects_log.read(_log())
+    found = any(line["kind"] == "effect" and line["idempotency_key"] == idempotency_key for line in lines)
+    effects_log.append(_log(), _stamped(kind="probed", idempotency_key=idempotency_key))
     return "COMMITTED" if found else "NO_COMMITTED_RESULT"
 
 
@@ -102,8 +101,8 @@ def stuck() -> None:
 def delegating(before_ms: int) -> None:
     """Has its effect through a process that it starts, as tasks around a command-line tool do."""
     note("began")
-    line = json.dumps(_line("effect"))
-    script = f"sleep {before_ms / 1000}; echo '{line}' >> '{os.environ[EFFECTS_LOG]}'"
+    line = effects_log.text(_line("effect"))
+    script = f"sleep {before_ms / 1000}; echo '{line}' >> '{_log()}'"
     subprocess.run(["sh", "-c", script], check=True)
 
 
@@ -111,8 +110,8 @@ def delegating(before_ms: int) -> None:
 def piping(before_ms: int) -> None:
     """The same behind a pipe: who waits for the shell does not know of what the shell started."""
     note("began")
-    line = json.dumps(_line("effect"))
-    script = f"(sleep {before_ms / 1000}; echo '{line}' >> '{os.environ[EFFECTS_LOG]}') | cat"
+    line = effects_log.text(_line("effect"))
+    script = f"(sleep {before_ms / 1000}; echo '{line}' >> '{_log()}') | cat"
     subprocess.run(script, shell=True, check=True)
 
 
@@ -125,7 +124,7 @@ def exiting(words: str) -> None:
 
 def ordinary(label: str) -> str:
     """A plain RQ job."""
-    _write(_stamped(kind="ordinary", label=label))
+    effects_log.append(_log(), _stamped(kind="ordinary", label=label))
     return label
 
 
@@ -146,13 +145,5 @@ def _stamped(**fields: Any) -> dict[str, Any]:
     return {"pid": os.getpid(), "wall_ms": time.time_ns() / 1e6, "mono_ms": time.monotonic_ns() / 1e6, **fields}
 
 
-def _write(line: dict[str, Any]) -> None:
-    log = os.open(os.environ[EFFECTS_LOG], os.O_APPEND | os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        os.write(log, (json.dumps(line) + "\n").encode())
-    finally:
-        os.close(log)
-
-
-def _lines() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(os.environ[EFFECTS_LOG]).read_text().splitlines()]
+def _log() -> Path:
+    return Path(os.environ[effects_log.ENVIRONMENT])

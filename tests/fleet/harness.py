@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -22,7 +21,7 @@ from duly.common.records.schedule import ScheduleRecord
 from duly.common.settings import Settings
 from duly.common.store import Store
 from tests import servers
-from tests.fleet.fleet_tasks import EFFECTS_LOG
+from tests.fleet import effects_log
 from tests.fleet.processes import DEADLINE_S, alive, descendants, send, wait_until
 from tests.fleet.tally import Effect
 
@@ -142,7 +141,7 @@ class Fleet:
         if "prefix" in self.settings:
             environment["RQ_KEY_PREFIX"] = f"{self.settings['prefix']}-rq"
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment |= {EFFECTS_LOG: str(self.effects_log), "PYTHONPATH": path}
+        environment |= {effects_log.ENVIRONMENT: str(self.effects_log), "PYTHONPATH": path}
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         self.containers[name] = Container(name, self.folder, process)
@@ -232,8 +231,7 @@ class Fleet:
     # What the tasks did.
     def effects(self, kind: str = "effect", **where: Any) -> list[Effect]:
         """Lines of the effects log of one kind, as they were written."""
-        lines = [json.loads(line) for line in self.effects_log.read_text().splitlines()]
-        chosen = [each for each in lines if each["kind"] == kind]
+        chosen = [each for each in effects_log.read(self.effects_log) if each["kind"] == kind]
         return [Effect.from_line(each) for each in chosen if all(each[name] == value for name, value in where.items())]
 
     def effects_of(self, occurrence: Occurrence, kind: str = "effect") -> list[Effect]:
