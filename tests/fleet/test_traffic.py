@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from duly.common.store.scripts import SHEBANG, script_names, source
+from duly.common.store.script_source import SHEBANG, script_names, source
 from tests.benchmarks.executing import enqueue
 from tests.fleet.harness import Fleet
 from tests.fleet.processes import wait_until

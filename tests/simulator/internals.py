@@ -19,7 +19,7 @@ from duly.common.identity import Occurrence
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.evidence import RecordedDecision, decisions_of
 from duly.common.records.trail import EVENT_LINE, RUN_LINE, fields_of
-from duly.common.store import carry, scripts
+from duly.common.store import carry, script_source, scripts
 from duly.common.store.keys import RQ_JOB_STEM, RQ_QUEUE_STEM, Keys
 from tests.simulator.fast_fake import FastFake
 
@@ -84,8 +84,7 @@ class Records:
     def __init__(self, client: FastFake) -> None:
         self._client, self.keys = client, Keys()
         self._values = client.values()
-        self._skipped = 3 + len(self.keys.stems()) + len(scripts.LIMITS)
-        self._scripts: dict[str, scripts.ScriptSource] = {}
+        self._scripts: dict[str, script_source.ScriptSource] = {}
         self._seen: dict[str, Any] = {}
         stems = self.keys.stems()
         self._lease_stem, self._occurrence_stem = stems["LEASE"], stems["OCCURRENCE"]
@@ -93,7 +92,7 @@ class Records:
 
     def load_scripts(self) -> None:
         """Give the server all scripts, so that no run is the one that pays for it, or waits for it."""
-        for name in scripts.script_names():
+        for name in script_source.script_names():
             source = scripts.source(name)
             self._scripts[_sha_on(self._client, source.text)] = source
 
@@ -107,8 +106,9 @@ class Records:
         source = self._scripts.get(str(command[1])) if command[0] == "EVALSHA" else None
         if source is None:
             return None
-        end = self._skipped + len(source.arguments)
-        values, rest = map(str, command[self._skipped : end]), tuple(map(str, command[end:])) if source.rest else ()
+        first = 3 + len(source.keys) + len(script_source.LIMITS)
+        end = first + len(source.arguments)
+        values, rest = map(str, command[first:end]), tuple(map(str, command[end:])) if source.rest else ()
         return Call(source.name, dict(zip(source.arguments, values, strict=True)), reply, rest)
 
     def parts_of(self, command: tuple[Any, ...], reply: Any) -> tuple[Call, ...]:

@@ -223,10 +223,10 @@ RECORDS = [
 ]  # fmt: skip
 
 TURNS = [
-    lua("turn: asked again it gives another job", "turn", "if tonumber(number) == latest then", "if false then",
+    lua("turn: asked again it gives another job", "turn", "again = tonumber(number) == latest", "again = false",
         "before in the same turn"),
-    lua("turn: an old question", "turn", "if not job_id or not is_in_hand(job_id, queue, execution) then",
-        "if not job_id then", IN_HAND),
+    lua("turn: an old question", "turn", "(last_given and is_in_hand(last_given, its_queue, execution))",
+        "last_given", IN_HAND),
     lua("turn: one that was overtaken", "turn", "if tonumber(number) < latest then", "if false then", "was overtaken"),
     lua("turn: that nothing was given is forgotten", "turn", "end\nturned(worker, number)", "end",
         "before in the same turn"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
-from duly.common.store import scripts
+from duly.common.store import script_source, scripts
 from tests.simulator.stage import Violation
 
 
@@ -35,14 +35,14 @@ def lua(name: str, script: str, guard: str, instead: str, *signs: str) -> Mutant
     @contextmanager
     def apply() -> Iterator[None]:
         plain = scripts.source
-        concerned = scripts.script_names() if script == "*" else script.split()
+        concerned = script_source.script_names() if script == "*" else script.split()
         assert any(guard in plain(each).text for each in concerned), f"{name}: the guard is not there any more"
 
-        def mutated(each: str) -> scripts.ScriptSource:
+        def mutated(each: str) -> script_source.ScriptSource:
             source = plain(each)
             return replace(source, text=source.text.replace(guard, instead)) if each in concerned else source
 
-        known: dict[str, scripts.ScriptSource] = {}
+        known: dict[str, script_source.ScriptSource] = {}
         with patch.object(scripts, "source", lambda each: known.setdefault(each, mutated(each))):
             yield
 

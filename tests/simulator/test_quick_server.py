@@ -17,7 +17,7 @@ import time_machine
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.settings import Settings
-from duly.common.store import Store, scripts
+from duly.common.store import Store, script_source, scripts
 from duly.common.store.holds import Resolution
 from duly.worker.gate import judge
 from tests.conftest import FAKE_START_MS, Backend
@@ -251,5 +251,5 @@ def test_the_store_does_the_same_on_both(clients: Any, monkeypatch: pytest.Monke
 
 def test_every_script_compiles() -> None:
     client: FastFake = fresh()
-    for name in scripts.script_names():
+    for name in script_source.script_names():
         assert client.script_load("#!lua\n" + scripts.source(name).text)

@@ -14,7 +14,7 @@ import redis.connection
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from duly.common.store import Store
-from duly.common.store.scripts import script_names, source
+from duly.common.store.script_source import script_names, source
 from duly.scheduler.sweep import Sweeper
 from duly.worker import tasks
 from duly.worker.attempt import Attempter

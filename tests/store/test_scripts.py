@@ -11,7 +11,9 @@ import pytest
 from duly.common.errors import StoreProtocolError
 from duly.common.settings import Settings
 from duly.common.store.attempts import Carried, Claim, Ending
-from duly.common.store.scripts import Scripts, script_names, source
+from duly.common.store.keys import Keys
+from duly.common.store.script_source import script_names, source
+from duly.common.store.scripts import Scripts
 from duly.common.store.turns import Met
 from tests.conftest import Backend
 
@@ -22,6 +24,7 @@ ENUMS: list[tuple[type[StrEnum], list[str]]] = [
     (Carried, ["begin", "hold", "hand_back"]),
     (Met, ["turn"]),
 ]
+DEFINED = r"^local (?:function )?(\w+)"
 
 
 def body(name: str) -> str:
@@ -52,6 +55,27 @@ def test_every_argument_that_a_header_names_is_used(name: str) -> None:
     code = "\n".join(line for line in script.text.splitlines()[2:] if not line.startswith("--"))
     for argument in (*script.arguments, *([script.rest] if script.rest else [])):
         assert re.search(rf"\b{argument}\b", code), argument
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_a_script_takes_nothing_of_its_fragments_that_it_does_not_use(name: str) -> None:
+    fragments = (files("duly.common.store") / "lua" / "lib").iterdir()
+    known = set(re.findall(DEFINED, "".join(each.read_text("utf-8") for each in fragments), re.MULTILINE))
+    code = re.sub(r"'.*?'|\w\.\w+|--.*", "", source(name).text)
+    for defined in known & set(re.findall(DEFINED, code, re.MULTILINE)):
+        assert len(re.findall(rf"\b{defined}\b", code)) > 1, defined
+
+
+@pytest.mark.parametrize("name", script_names())
+def test_a_script_is_given_the_keys_that_it_speaks_of_and_no_others(name: str) -> None:
+    code = re.sub(r"'.*?'", "", "\n".join(source(name).text.splitlines()[1:]))
+    assert list(source(name).keys) == [stem for stem in Keys().stems() if re.search(rf"\b{stem}\b", code)]
+
+
+def test_short_scripts_are_short() -> None:
+    assert "function" not in source("release_duty").text
+    assert "contest" in source("complete").text
+    assert "contest" not in source("begin").text
 
 
 @pytest.mark.parametrize(("enum", "names"), ENUMS)

@@ -14,7 +14,7 @@ from duly.common.clock import Clock, SystemClock, wall_ms
 from duly.common.errors import StoreUnavailable
 from duly.common.explain.text import duration
 from duly.common.store.connection import Client, translated
-from duly.common.store.scripts import SHEBANG
+from duly.common.store.script_source import SHEBANG
 
 OLDEST_REDIS = (7, 0)
 OLDEST_VALKEY = (7, 2)

@@ -1,20 +1,9 @@
-"""The Lua scripts: loaded from their files, called by name with keyword arguments, answered in words.
-
-The header of each file is its interface, and the only place that states it: ``-- ARGV:`` names the arguments
-(bound to locals of the same names; a trailing ``name...`` takes the rest), ``-- Replies:`` the words it may
-answer, ``-- include:`` the fragments it shares, which may include others, and ``-- Writes: nothing`` that it may run
-where nothing can be written. Every script is also given all key names (see `duly.common.store.keys.Keys.stems`), the
-fleet's limits and who asks.
-"""
+"""Calls of the Lua scripts: by name with keyword arguments, answered in words. See `script_source`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, TypeAlias
 
 from redis.client import Pipeline
@@ -25,81 +14,9 @@ from duly.common.errors import StoreProtocolError
 from duly.common.settings import Settings
 from duly.common.store.connection import Client
 from duly.common.store.keys import Keys
-
-LIMITS = ("retention_ms", "schedule_history", "fleet_history", "redelivery_ms", "actor")
-"""What every script is given besides its own arguments: the fleet's limits, and who asks."""
-# Without this first line a script that runs into the memory limit stops half-way; with it, it is refused
-# before it starts.
-SHEBANG = "#!lua\n"
-READ_ONLY = "#!lua flags=no-writes\n"
+from duly.common.store.script_source import ScriptSource, source
 
 Value: TypeAlias = str | int | bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptSource:
-    """One script file: its Lua text, complete with what it includes, and the interface its header states."""
-
-    name: str
-    text: str
-    arguments: tuple[str, ...]
-    rest: str | None
-    replies: frozenset[str]
-    writes: bool = True
-
-    @property
-    def shebang(self) -> str:
-        """The first line for a server: what may be refused, and when."""
-        return SHEBANG if self.writes else READ_ONLY
-
-
-@cache
-def source(name: str) -> ScriptSource:
-    """Read the script called ``name``; raises FileNotFoundError when there is none."""
-    folder = files("duly.common.store") / "lua"
-    body = (folder / f"{name}.lua").read_text("utf-8")
-    names = _header(body, "ARGV").split()
-    rest = names.pop().removesuffix("...") if names and names[-1].endswith("...") else None
-    library = "".join(_library(body).values())
-    return ScriptSource(
-        name=name,
-        text=_bindings(tuple(names), rest) + library + body,
-        arguments=tuple(names),
-        rest=rest,
-        replies=frozenset(_header(body, "Replies").split(" | ")),
-        writes=_header(body, "Writes") != "nothing",
-    )
-
-
-def script_names() -> list[str]:
-    """The names of all scripts, in alphabetical order."""
-    folder = files("duly.common.store") / "lua"
-    return sorted(each.name.removesuffix(".lua") for each in folder.iterdir() if each.name.endswith(".lua"))
-
-
-def _library(body: str) -> dict[str, str]:
-    """The fragments that a text includes, by name, each after those that it needs itself."""
-    found: dict[str, str] = {}
-    for name in re.findall(r"^-- include: (\w+)$", body, re.MULTILINE):
-        fragment = (files("duly.common.store") / "lua" / "lib" / f"{name}.lua").read_text("utf-8")
-        found |= {**_library(fragment), name: fragment}
-    return found
-
-
-def _header(body: str, label: str) -> str:
-    found = re.search(rf"^-- {label}:(.*)$", body, re.MULTILINE)
-    return found.group(1).strip() if found else ""
-
-
-def _bindings(names: tuple[str, ...], rest: str | None) -> str:
-    stems = list(Keys().stems())
-    lines = [f"local {', '.join(stems)} = {', '.join(f'KEYS[{n}]' for n in range(1, len(stems) + 1))}"]
-    bound = LIMITS + names
-    lines.append(f"local {', '.join(bound)} = {', '.join(f'ARGV[{n}]' for n in range(1, len(bound) + 1))}")
-    if rest:
-        # unpack() would stop at some thousands of values.
-        lines.append(f"local {rest} = {{}} for n = {len(bound) + 1}, #ARGV do {rest}[#{rest} + 1] = ARGV[n] end")
-    return "\n".join(lines) + "\n"
 
 
 class Asked:
@@ -131,7 +48,7 @@ class Scripts:
     def __init__(self, client: Client, settings: Settings, *, shebang: bool, actor: str = "") -> None:
         self._client = client
         self._shebang = shebang
-        self._keys = list(Keys(settings.prefix).stems().values())
+        self._stems = Keys(settings.prefix).stems()
         self._limits: list[Value] = [
             settings.retention_ms,
             settings.schedule_history,
@@ -217,10 +134,11 @@ class Scripts:
     def _send(self, connection: Any, script: ScriptSource, values: list[Value]) -> None:
         head = self._heads.get(script.name)
         if head is None:
-            named = ["EVALSHA", self._script(script).sha, len(self._keys), *self._keys, *self._limits]
+            keys = self._keys(script)
+            named = ["EVALSHA", self._script(script).sha, len(keys), *keys, *self._limits]
             head = self._heads[script.name] = b"".join(map(_packed, named))
         own = values[len(self._limits) :]
-        count = 3 + len(self._keys) + len(values)
+        count = 3 + len(script.keys) + len(values)
         connection.send_packed_command(
             [b"*%d\r\n%b%b" % (count, head, b"".join(map(_packed, own)))], check_health=False
         )
@@ -229,7 +147,7 @@ class Scripts:
         try:
             found = connection.read_response()
         except NoScriptError:
-            found = self._script(script)(keys=self._keys, args=values)
+            found = self._script(script)(keys=self._keys(script), args=values)
         return self.check(script.name, found)
 
     def check(self, name: str, reply: Any) -> list[Any]:
@@ -241,12 +159,15 @@ class Scripts:
 
     def _invoke(self, name: str, rest: Iterable[Value], arguments: dict[str, Value], client: Any) -> Any:
         script = source(name)
-        return self._script(script)(keys=self._keys, args=self._values(script, rest, arguments), client=client)
+        return self._script(script)(keys=self._keys(script), args=self._values(script, rest, arguments), client=client)
 
     def _values(self, script: ScriptSource, rest: Iterable[Value], arguments: dict[str, Value]) -> list[Value]:
         if arguments.keys() != set(script.arguments):
             raise TypeError(f"{script.name} takes {script.arguments}, not {tuple(arguments)}")
         return self._limits + [arguments[each] for each in script.arguments] + list(rest)
+
+    def _keys(self, script: ScriptSource) -> list[str]:
+        return [self._stems[name] for name in script.keys]
 
     def _script(self, script: ScriptSource) -> RedisScript:
         if script.name not in self._registered:

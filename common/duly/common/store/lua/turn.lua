@@ -59,19 +59,18 @@ local function take(ending, job_id, queue, data)
 end
 
 local ending = finish_last()
-local latest, job_id, queue, execution = last_turn(worker)
+local latest, last_given, its_queue, execution = last_turn(worker)
+local again = tonumber(number) == latest
 if tonumber(number) < latest then
   return { 'empty', ending }
 end
-if tonumber(number) == latest then
-  if not job_id or not is_in_hand(job_id, queue, execution) then
-    return { 'empty', ending } -- nothing was given, or that is over
-  end
-else
-  job_id, queue = nil, nil
+if again and not (last_given and is_in_hand(last_given, its_queue, execution)) then
+  return { 'empty', ending } -- nothing was given, or that is over
 end
-local data
-if not job_id and given ~= '' then
+local job_id, queue, data
+if again then
+  job_id, queue = last_given, its_queue
+elseif given ~= '' then
   job_id, queue = given, given_queue
   redis.call('LREM', RQ_QUEUE .. queue .. ':intermediate', 1, job_id)
 end
