@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from duly.common.errors import StoreUnavailable
+from duly.common.instant import to_rfc3339
 from duly.common.store.scripts import Asked, Scripts
 from duly.common.store.sweeping import SweepStore
 from duly.scheduler import sweep
@@ -18,11 +19,15 @@ SCHEDULES = 7
 
 @pytest.fixture
 def backlog(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """So many schedules that are due, and pages of two."""
+    """So many schedules whose one tick is due, and pages of two."""
     monkeypatch.setattr(sweep, "PAGE", 2)
+    tick_ms = bench.store.schedules.now_ms() // 1_000 * 1_000 + 2_000
     for number in range(SCHEDULES):
-        bench.add(schedule_id=f"s{number}", spec="@every:60000")
-    bench.until((bench.store.schedules.get("s0").next_run_ms or 0) + 1)
+        bench.add(
+            schedule_id=f"s{number}", spec="@every:1000", start_at=to_rfc3339(tick_ms), end_at=to_rfc3339(tick_ms + 1)
+        )
+    assert bench.store.schedules.get("s0").next_run_ms == tick_ms
+    bench.until(tick_ms + 1)
     bench.take_duty()
     return bench
 
