@@ -592,6 +592,46 @@ def test_a_schedule_whose_terms_cannot_be_used_stays_due_and_keeps_no_other_from
     assert bench.events()[0][1:] == ("enqueued", "accepted")
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_schedule_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
+    bench: Bench, caplog: pytest.LogCaptureFixture, whole: bool
+) -> None:
+    bench.doctored = True
+    for name in ("broken", "docs"):
+        bench.add(schedule_id=name)
+    key = bench.store.keys.schedule("broken")
+    if whole:
+        bench.backend.client.set(key, "something else")
+    else:
+        bench.backend.client.hset(key, "next_run_ms", "soon")
+    for _ in range(3):
+        bench.due_again()
+    assert [each[1:] for each in bench.events()] == [("enqueued", "accepted")] * 3
+    assert caplog.messages.count("schedule broken cannot be read") == 1
+    assert bench.backend.client.zscore(bench.store.keys.due, "broken") > bench.store.schedules.now_ms() + 60_000
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_occurrence_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
+    bench: Bench, caplog: pytest.LogCaptureFixture, whole: bool
+) -> None:
+    bench.doctored = True
+    for name in ("broken", "docs"):
+        bench.add(schedule_id=name)
+    broken = bench.due("broken")
+    if whole:
+        bench.backend.client.set(bench.store.keys.occurrence(broken), "something else")
+    else:
+        bench.backend.client.hset(bench.store.keys.occurrence(broken), mapping={"attempt": "many", "job_id": ""})
+    bench.backend.client.zadd(bench.store.keys.watch, {str(broken): 1})
+    before = len(bench.events())
+    for _ in range(3):
+        bench.due_again()
+    assert len(bench.events()) == before + 3
+    (said,) = (each for each in caplog.messages if str(broken) in each)
+    assert "cannot be attended" in said
+
+
 def test_schedules_that_differ_in_nothing_but_their_work_keep_their_own_keys(bench: Bench) -> None:
     for number in range(3):
         bench.add(schedule_id=f"s{number}", kwargs={"number": number})

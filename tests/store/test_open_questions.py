@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from duly.common.contract import Decision
@@ -13,7 +15,7 @@ from duly.common.store.attempts import Carried, Claim, Ending, Lease
 from duly.common.store.holds import Resolution
 from duly.worker.gate import judge
 from tests.failover import forget_the_lease
-from tests.store.conftest import Bench
+from tests.store.conftest import Bench, definition
 
 HOUR = {"spec": "@every:3600000", "backoff": {"base_ms": 0}, "lease_ttl_ms": 1_000, "retry_budget": 9}
 
@@ -237,7 +239,23 @@ def test_a_report_that_is_sent_again_gets_its_answer_again(fake_bench: Bench, at
         assert [fake_bench.store.attempts.relinquish(lease, "timeout") for _ in range(2)] == [Ending.HELD] * 2
 
 
-@pytest.mark.parametrize("text", ["[[", "[[1]]", "[[1,2,3,4,5,6,7]]", "7"])
+def carried_with(*where: object) -> str:
+    """Carried ticks with a good definition."""
+    return json.dumps([[definition().to_json(), *where]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[[", "[[1]]", "[[1,2,3,4,5,6,7]]", "7", "[]", "{}", "null"),
+        *(
+            carried_with(1, "x", 5, False),
+            carried_with(1, 5, None, False),
+            carried_with(True, 5, 5),
+            carried_with(1, 5, 5, 0),
+        ),
+    ],
+)
 def test_carried_ticks_that_cannot_be_read_starve_no_other_schedule(fake_bench: Bench, text: str) -> None:
     fake_bench.add(spec="@every:1000")
     fake_bench.add(schedule_id="other", spec="@every:1000")

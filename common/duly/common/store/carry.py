@@ -45,8 +45,16 @@ def load(text: str) -> list[CarriedTicks]:
     if not text:
         return []
     try:
-        return [
+        carried = [
             CarriedTicks(ScheduleDefinition.from_json(definition), *where) for definition, *where in json.loads(text)
         ]
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidField("carry", "is stored in a form that cannot be used") from error
+    if not carried or not all(_is_whole(each) for each in carried):
+        raise InvalidField("carry", "is stored in a form that cannot be used")
+    return carried
+
+
+def _is_whole(carried: CarriedTicks) -> bool:
+    numbers = (carried.definition_revision, carried.next_run_ms, carried.until_ms)
+    return all(type(each) is int for each in numbers) and type(carried.asked_for) is bool

@@ -70,7 +70,11 @@ def translated() -> Iterator[None]:
 def refusal(error: redis.exceptions.RedisError) -> StoreUnavailable:
     """What an error reply means, in our words: the server as a whole, or this one request."""
     reason = _reason(f"{type(error).__name__} {error}")
-    return StoreUnavailable(reason) if reason else StoreRefused("Redis refused the request")
+    if reason:
+        return StoreUnavailable(reason)
+    if "WRONGTYPE" in str(error):
+        return StoreRefused("a key of this fleet holds something else: does another program use its prefix?")
+    return StoreRefused("Redis refused the request")
 
 
 def _reason(text: str) -> str | None:

@@ -138,7 +138,7 @@ class SurveyAsked:
             clock_ms=float(clock_ms),
             schedules=[_due(row) for row in json.loads(schedules)],
             occurrences=[
-                WatchedOccurrence(Occurrence.parse(row[0]), int(row[1] or 0), row[2] or "default")
+                WatchedOccurrence(Occurrence.parse(row[0]), int(row[1]), row[2] or "default")
                 for row in json.loads(occurrences)
             ],
             upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),

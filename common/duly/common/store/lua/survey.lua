@@ -21,13 +21,17 @@ local function next_instant(key)
   return redis.call('ZRANGE', key, '(' .. NOW_MS, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or ''
 end
 
+-- Nothing can be written to what is no record, not even that it failed: it comes back after as long as one that fails.
+local UNREADABLE_MS = 64000
+
 local schedules = {}
 for _, id in ipairs(due_now(DUE, skip_schedules)) do
   local seen = seen_of(id)
-  if seen then
-    schedules[#schedules + 1] = seen
-  else
+  schedules[#schedules + 1] = seen
+  if not seen then
     redis.call('ZREM', DUE, id)
+  elseif seen[5] == 'unreadable' then
+    redis.call('ZADD', DUE, int(NOW + UNREADABLE_MS), id)
   end
 end
 
@@ -43,9 +47,13 @@ end
 
 local occurrences = {}
 for _, name in ipairs(due_now(WATCH, skip_occurrences)) do
-  local o = redis.call('HMGET', OCCURRENCE .. name, 'state', 'job_id', 'queue', 'looks', 'attempt')
+  local o = redis.pcall('HMGET', OCCURRENCE .. name, 'state', 'job_id', 'queue', 'looks', 'attempt')
+  local attempt = tonumber(o[5] or '0')
+  if o.err or not attempt then
+    redis.call('ZADD', WATCH, int(NOW + UNREADABLE_MS), name)
+  end
   if not waits_its_turn(name, o[1], o[2] or '', o[3], tonumber(o[4] or '') or 0) then
-    occurrences[#occurrences + 1] = { name, o[5] or '0', o[3] or 'default' }
+    occurrences[#occurrences + 1] = { name, int(attempt or 0), o[3] or 'default' }
   end
 end
 local upcoming = { next_instant(DUE), next_instant(WATCH) }

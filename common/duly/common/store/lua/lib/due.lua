@@ -1,8 +1,12 @@
--- A schedule as the duty holder sees it, to plan its ticks from; nil when it is gone. All values are text.
+-- A schedule as the duty holder sees it, to plan its ticks from; nil when it is gone. All values are text. One whose key
+-- holds something else, or that stands nowhere, is seen too, as `unreadable`: it must not keep the others from their turn.
 
 local function seen_of(id)
-  local s = redis.call('HMGET', SCHEDULE .. id, 'revision', 'definition_revision', 'incarnation', 'state', 'next_run_ms',
+  local s = redis.pcall('HMGET', SCHEDULE .. id, 'revision', 'definition_revision', 'incarnation', 'state', 'next_run_ms',
     'paused_until_ms', 'carry', 'finished')
+  if s.err or ((s[5] or '') ~= '' and not tonumber(s[5])) then
+    return { id, '', '', '', 'unreadable', '', '', '', '' }
+  end
   if not s[1] then
     return nil
   end
