@@ -121,6 +121,24 @@ def test_queues_are_looked_at_in_order(bench: Bench) -> None:
     assert turn(bench, queues=["high", "low"]).occurrence == low
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_occurrence_that_something_else_has_written_over_stops_no_worker(bench: Bench, whole: bool) -> None:
+    bench.doctored = True
+    first, broken, third = delivered(bench, "a", "b", "c")
+    key = bench.store.keys.occurrence(broken)
+    if whole:
+        bench.backend.client.set(key, "something else")
+    else:
+        bench.backend.client.hset(key, "attempt", "many")
+    last = begun(bench, turn(bench))
+    met = turn(bench, last=last)
+    assert (met.met, met.occurrence, met.ending) == (Met.UNREADABLE, broken, Ending.RECORDED)
+    assert bench.record(first).state == "SUCCEEDED"
+    assert met.hand is not None
+    following = turn(bench, last=Last(met.hand))
+    assert (following.met, following.occurrence) == (Met.TAKEN, third)
+
+
 def test_a_task_that_is_not_registered_is_refused_on_record_and_left_for_others(bench: Bench) -> None:
     (occurrence,) = delivered(bench, "a")
     met = turn(bench, tasks=["docs.refres", "docs"])

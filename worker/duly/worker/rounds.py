@@ -135,6 +135,9 @@ class Rounds:
         if turn.met is Met.REFUSED:
             log.warning("%s: its task is not registered here", occurrence, extra={"action": "task_not_registered"})
             return Last(hand), None
+        if turn.met is Met.UNREADABLE:
+            log.error("%s: its record cannot be read", occurrence, extra={"action": "unreadable"})
+            return Last(hand), None
         assert turn.grant is not None
         self.employer.has_in_hand(hand)
         shown = False

@@ -25,6 +25,8 @@ class Met(StrEnum):
     """A job of ours; `grant` says what came of the claim."""
     REFUSED = "refused"
     """A job of ours, whose task this worker does not have: its occurrence waits for another one."""
+    UNREADABLE = "unreadable"
+    """A job of ours, whose occurrence is no record that could be claimed: something else has written over it."""
     FOREIGN = "foreign"
     """The next job is an ordinary one of RQ's, and is still in its queue."""
     EMPTY = "empty"
@@ -74,7 +76,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``ending``: what became of the success. ``hand`` and ``occurrence`` come with TAKEN and REFUSED, ``grant`` with
+    """``ending``: what became of the success. ``hand`` and ``occurrence`` come with a job of ours, ``grant`` with
     TAKEN."""
 
     met: Met

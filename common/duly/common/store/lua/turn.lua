@@ -7,7 +7,7 @@
 -- include: completion
 -- include: executions
 -- ARGV: worker seconds text number token owner tasks given given_queue last_job last_queue last_execution shown schedule_id tick_ms last_token fencing_token result_ref last_owner expires_ms queues...
--- Replies: taken | refused | foreign | empty
+-- Replies: taken | refused | unreadable | foreign | empty
 
 local at = { seconds = tonumber(seconds), text = text }
 
@@ -51,7 +51,11 @@ end
 local function take(ending, job_id, queue, data)
   local id, tick, attempt = string.match(data, OURS)
   start_execution(job_id, queue, token, worker, at, number)
-  local reply = claim(id, tick, token, owner, attempt, tasks)
+  -- A record that something else has written over stops its own claim, as a crash would, and no worker.
+  local readable, reply = pcall(claim, id, tick, token, owner, attempt, tasks)
+  if not readable then
+    return { 'unreadable', ending, job_id, queue, id, tick, attempt }
+  end
   if reply[1] == 'task_not_registered' then
     return { 'refused', ending, job_id, queue, id, tick, attempt }
   end
