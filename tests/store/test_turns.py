@@ -139,6 +139,15 @@ def test_an_occurrence_that_something_else_has_written_over_stops_no_worker(benc
     assert (following.met, following.occurrence) == (Met.TAKEN, third)
 
 
+def test_a_record_that_is_written_over_while_its_task_runs_stops_no_worker(bench: Bench) -> None:
+    bench.doctored = True
+    first, second = delivered(bench, "a", "b")
+    last = begun(bench, turn(bench))
+    bench.backend.client.set(bench.store.keys.occurrence(first), "something else")
+    met = turn(bench, last=last)
+    assert (met.met, met.occurrence, met.ending) == (Met.TAKEN, second, Ending.MISSING)
+
+
 def test_a_task_that_is_not_registered_is_refused_on_record_and_left_for_others(bench: Bench) -> None:
     (occurrence,) = delivered(bench, "a")
     met = turn(bench, tasks=["docs.refres", "docs"])

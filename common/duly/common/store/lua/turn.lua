@@ -16,10 +16,17 @@ local OURS = '^%["duly%.worker%.entry%.attempt_occurrence",null,%["([a-z0-9][a-z
 -- Entries whose job is gone are dropped, as RQ does; not without end.
 local MOST_DROPPED = 100
 
+-- A record that something else has written over stops what is done to it, as a crash would, and no worker.
+local function carry_out(transition, ...)
+  local readable, reply = pcall(transition, ...)
+  return readable and reply or nil
+end
+
 local function finish_last()
   local ending = ''
   if last_token ~= '' then
-    ending = complete(schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]
+    local reply = carry_out(complete, schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)
+    ending = reply and reply[1] or 'missing'
   end
   if last_job ~= '' then
     finish_execution(last_job, last_queue, last_execution, worker, at, shown == '1')
@@ -51,9 +58,8 @@ end
 local function take(ending, job_id, queue, data)
   local id, tick, attempt = string.match(data, OURS)
   start_execution(job_id, queue, token, worker, at, number)
-  -- A record that something else has written over stops its own claim, as a crash would, and no worker.
-  local readable, reply = pcall(claim, id, tick, token, owner, attempt, tasks)
-  if not readable then
+  local reply = carry_out(claim, id, tick, token, owner, attempt, tasks)
+  if not reply then
     return { 'unreadable', ending, job_id, queue, id, tick, attempt }
   end
   if reply[1] == 'task_not_registered' then
