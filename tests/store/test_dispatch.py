@@ -10,7 +10,7 @@ import redis
 from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 
-from duly.common.errors import StoreUnavailable
+from duly.common.errors import Refused, StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
 from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, SweepStore, TickOrder, WatchedOccurrence
@@ -576,7 +576,15 @@ def test_a_batch_is_told_of_though_the_next_one_cannot_be_sent(fake: Backend, mo
     assert told == ["a"]
 
 
-@pytest.mark.parametrize("terms", [None, "{}", "what nobody wrote"])
+NO_TERMS = [
+    None,
+    "{}",
+    "what nobody wrote",
+    *(f"deadbeef {shared}" for shared in ("{", "7", '{"fields": 5}', '{"fields": []}')),
+]
+
+
+@pytest.mark.parametrize("terms", NO_TERMS)
 def test_a_schedule_whose_terms_cannot_be_used_stays_due_and_keeps_no_other_from_its_turn(
     bench: Bench, terms: str | None
 ) -> None:
@@ -588,41 +596,56 @@ def test_a_schedule_whose_terms_cannot_be_used_stays_due_and_keeps_no_other_from
     if terms is not None:
         bench.backend.client.hset(key, "terms", terms)
     bench.due()
-    assert bench.events("broken")[0][1:] == ("failed", "invalid_schedule")
+    bench.due_again()
+    assert [each[1:] for each in bench.events("broken")] == [("failed", "invalid_schedule")]
     assert bench.events()[0][1:] == ("enqueued", "accepted")
+    with pytest.raises(Refused, match="write it again"):
+        bench.store.manual.run("broken", "key")
 
 
-@pytest.mark.parametrize("whole", [True, False])
+UNREADABLE_SCHEDULES: list[dict[str, str] | None] = [
+    None,
+    {"next_run_ms": "soon"},
+    {"next_run_ms": "-1"},
+    {"next_run_ms": "1e3"},
+    {"revision": ""},
+    {"state": "paused"},
+    {"state": "paused", "paused_until_ms": "1", "revision": "x"},
+]
+
+
+@pytest.mark.parametrize("fields", UNREADABLE_SCHEDULES)
 def test_a_schedule_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
-    bench: Bench, caplog: pytest.LogCaptureFixture, whole: bool
+    bench: Bench, caplog: pytest.LogCaptureFixture, fields: dict[str, str] | None
 ) -> None:
+    """``fields``: what somebody wrote over; None for all of it."""
     bench.doctored = True
     for name in ("broken", "docs"):
         bench.add(schedule_id=name)
     key = bench.store.keys.schedule("broken")
-    if whole:
+    if fields is None:
         bench.backend.client.set(key, "something else")
     else:
-        bench.backend.client.hset(key, "next_run_ms", "soon")
+        bench.backend.client.hset(key, mapping=fields)
     for _ in range(3):
-        bench.due_again()
+        bench.due_again()  # ends only when a sweep says that there is no more
     assert [each[1:] for each in bench.events()] == [("enqueued", "accepted")] * 3
     assert caplog.messages.count("schedule broken cannot be read") == 1
     assert bench.backend.client.zscore(bench.store.keys.due, "broken") > bench.store.schedules.now_ms() + 60_000
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("fields", [None, {"attempt": "many", "job_id": ""}])
 def test_an_occurrence_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
-    bench: Bench, caplog: pytest.LogCaptureFixture, whole: bool
+    bench: Bench, caplog: pytest.LogCaptureFixture, fields: dict[str, str] | None
 ) -> None:
     bench.doctored = True
     for name in ("broken", "docs"):
         bench.add(schedule_id=name)
     broken = bench.due("broken")
-    if whole:
+    if fields is None:
         bench.backend.client.set(bench.store.keys.occurrence(broken), "something else")
     else:
-        bench.backend.client.hset(bench.store.keys.occurrence(broken), mapping={"attempt": "many", "job_id": ""})
+        bench.backend.client.hset(bench.store.keys.occurrence(broken), mapping=fields)
     bench.backend.client.zadd(bench.store.keys.watch, {str(broken): 1})
     before = len(bench.events())
     for _ in range(3):
@@ -630,6 +653,25 @@ def test_an_occurrence_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_n
     assert len(bench.events()) == before + 3
     (said,) = (each for each in caplog.messages if str(broken) in each)
     assert "cannot be attended" in said
+
+
+def test_what_is_no_occurrence_at_all_and_a_queue_that_is_none_keep_no_other_from_its_turn(bench: Bench) -> None:
+    bench.doctored = True
+    bench.add()
+    for name in ("queueless", "elsewhere"):
+        bench.add(schedule_id=name, queue=name)
+        occurrence = bench.due(name)
+        bench.backend.client.zadd(bench.store.keys.watch, {str(occurrence): 1})
+    bench.backend.client.hdel(bench.store.keys.occurrence(bench.due("queueless")), "queue")
+    bench.backend.client.delete("rq:queue:elsewhere")
+    bench.backend.client.set("rq:queue:elsewhere", "something else")
+    for nothing in ("nonsense", "Docs@1", "docs@1e3", f"{'d' * 65}@1"):
+        bench.backend.client.zadd(bench.store.keys.watch, {nothing: 1})
+    bench.due()
+    assert bench.events()[0][1:] == ("enqueued", "accepted")
+    bench.due_again("elsewhere")
+    assert bench.events("elsewhere")[0][1:] == ("failed", "backpressure")
+    assert bench.backend.client.zrange(bench.store.keys.watch, 0, -1)[0] != "nonsense"
 
 
 def test_schedules_that_differ_in_nothing_but_their_work_keep_their_own_keys(bench: Bench) -> None:

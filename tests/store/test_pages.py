@@ -126,3 +126,44 @@ def test_a_page_that_was_asked_for_is_dropped_with_the_duty(backlog: Bench, monk
     until_done(backlog)
     assert ("survey", 0) in said
     assert dispatched(backlog) == SCHEDULES
+
+
+def test_what_comes_to_the_front_of_a_backlog_that_does_not_end_is_seen_soon(
+    fake_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "PAGE", 2)
+    fake_bench.add(schedule_id="x", spec="@every:100000")
+    for number in range(SCHEDULES):
+        fake_bench.add(schedule_id=f"s{number}", spec="@every:100", overlap="allow")
+    fake_bench.store.schedules.pause("x", "later")
+    fake_bench.pass_time(250_000)
+    step(fake_bench)
+    fake_bench.store.schedules.resume("x", "latest")
+    for _ in range(sweep.MOST_PAGES_ON + 2):
+        step(fake_bench)
+    assert ("enqueued", "accepted") in [each[1:] for each in fake_bench.events("x")]
+
+
+def step(bench: Bench) -> None:
+    """One step of a sweep, which had as many schedules due as before."""
+    bench.take_duty()
+    assert bench.sweeper.sweep_once(bench.token) is not None
+    bench.pass_time(100)
+
+
+def test_occurrences_behind_a_page_of_those_that_wait_their_turn_are_looked_at_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "PAGE", 2)
+    occurrences = []
+    for number in range(5):
+        bench.add(schedule_id=f"s{number}", spec="@every:1000", overlap="allow")
+        occurrences.append(bench.due(f"s{number}"))
+    watch = {str(each): at for at, each in enumerate(occurrences)}
+    bench.backend.client.zadd(bench.store.keys.watch, watch)
+    for _ in range(10):
+        done = bench.sweeper.sweep_once(bench.token)
+        assert done is not None
+        looked_at = bench.backend.client.zcount(bench.store.keys.watch, 0, 10) == 0
+        assert done.more or looked_at
+    assert looked_at

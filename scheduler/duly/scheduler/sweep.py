@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
+MOST_PAGES_ON = 4
+"""Pages that are asked for beyond one another: what comes to the front meanwhile is seen by the look after them."""
 AHEAD = 100
 """Schedules that are prepared for instants to come."""
 PREPARED_FOR_MS = 50
@@ -36,7 +38,7 @@ class Sweep:
     ticks: int
     attended: int
     more: bool
-    """The page was full or something changed underneath: look again at once."""
+    """A page was full or something changed underneath: look again at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Sweeper:
         self._planner = Planner(store, self._hooks)
         self._prepared: list[_Prepared] = []
         self._next_page: SurveyAsked | None = None
+        self._pages_on = 0
 
     def sweep_once(self, token: str) -> Sweep | None:
         """One step under the duty ``token``; None when the duty is lost, in which case nothing more was written.
@@ -66,8 +69,9 @@ class Sweeper:
         Raises StoreUnavailable; the step can be repeated, and repeats nothing that was done.
         """
         asked, self._next_page = self._next_page, None
+        self._pages_on = self._pages_on + 1 if asked else 0
         survey = asked.survey() if asked else self._ask_for_page(token).survey()
-        if survey is not None and len(survey.schedules) >= PAGE:
+        if survey is not None and survey.more_schedules and self._pages_on < MOST_PAGES_ON:
             # The store looks at the next page while this one is planned, and it is read while that works on this one.
             self._next_page = self._ask_for_page(token, beyond=survey)
         sweep: Sweep | None = None
@@ -101,7 +105,7 @@ class Sweeper:
                 log.warning("%s: HELD for its reviewer (duly holds)", watched.occurrence, extra={"action": "held"})
         self._planner.forget()
         more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
-        more |= len(survey.schedules) >= PAGE or len(survey.occurrences) >= PAGE or "changed" in words
+        more |= survey.more_schedules or survey.more_occurrences or "changed" in words
         return Sweep(survey.clock_ms, _earliest(instants), ticks, len(words), more)
 
     def prepare(self, instant_ms: int) -> None:

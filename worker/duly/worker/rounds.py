@@ -35,6 +35,11 @@ log = logging.getLogger(__name__)
 LONGEST_ROUND_MS = 1_000.0
 """After this RQ has its say: is the worker suspended, stopped, due for maintenance?"""
 
+_LEFT = {
+    Met.REFUSED: ("task_not_registered", "its task is not registered here"),
+    Met.UNREADABLE: ("unreadable", "its record cannot be read"),
+}
+
 
 class Employer(Protocol):
     """What a round needs of the worker that makes it."""
@@ -132,11 +137,9 @@ class Rounds:
         hand, occurrence = turn.hand, turn.occurrence
         assert hand is not None
         assert occurrence is not None
-        if turn.met is Met.REFUSED:
-            log.warning("%s: its task is not registered here", occurrence, extra={"action": "task_not_registered"})
-            return Last(hand), None
-        if turn.met is Met.UNREADABLE:
-            log.error("%s: its record cannot be read", occurrence, extra={"action": "unreadable"})
+        if turn.met in _LEFT:
+            action, why = _LEFT[turn.met]
+            log.warning("%s: %s", occurrence, why, extra={"action": action})
             return Last(hand), None
         assert turn.grant is not None
         self.employer.has_in_hand(hand)

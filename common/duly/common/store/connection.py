@@ -80,7 +80,7 @@ def refusal(error: redis.exceptions.RedisError) -> StoreUnavailable:
 def _reason(text: str) -> str | None:
     if "READONLY" in text:
         return "this Redis is a read-only replica; point --redis-url at the primary"
-    if "DB index" in text or "out of range" in text:
+    if "DB index" in text:
         return "this Redis has no database of the number in --redis-url"
     if "OOM" in text or "OutOfMemory" in text:
         return "Redis is out of memory and refuses writes"

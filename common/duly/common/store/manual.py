@@ -91,6 +91,11 @@ def _refusal(word: str, schedule_id: str) -> Exception:
         return Refused("this idempotency key was used with another request", code="idempotency_conflict")
     if word == "paused":
         return Refused(f"schedule '{schedule_id}' is paused; resume it first", code="paused")
+    if word == "unusable":
+        return Refused(
+            f"schedule '{schedule_id}' has lost what its runs would keep; write it again (duly schedule update)",
+            code="unusable_schedule",
+        )
     if word == "backpressure":
         return Refused(f"the queue of schedule '{schedule_id}' is full", code="backpressure")
     return RevisionConflict(schedule_id)

@@ -64,6 +64,9 @@ class Survey:
     schedules: list[DueSchedule]
     occurrences: list[WatchedOccurrence]
     upcoming_ms: int | None
+    more_schedules: bool = False
+    """Whether as many were due as it asked for, and more may be; some may have been settled by the look itself."""
+    more_occurrences: bool = False
 
     @property
     def now_ms(self) -> int:
@@ -114,7 +117,7 @@ class DispatchOrder:
 @dataclass(frozen=True, slots=True)
 class DispatchReply:
     """``word``: `advanced`, `failed` (stays due), `changed` (somebody was faster), `untimely` (planned for another
-    time) or `backwards` (a defect)."""
+    time), `backwards` (a defect) or `refused` (the server cannot carry it out)."""
 
     word: str
     outcomes: list[tuple[str, str]]
@@ -133,7 +136,7 @@ class SurveyAsked:
             reply = self._asked.reply()
         if reply[0] == "lost_duty":
             return None
-        _, clock_ms, schedules, occurrences, upcoming = reply
+        _, clock_ms, schedules, occurrences, upcoming, full = reply
         return Survey(
             clock_ms=float(clock_ms),
             schedules=[_due(row) for row in json.loads(schedules)],
@@ -142,6 +145,8 @@ class SurveyAsked:
                 for row in json.loads(occurrences)
             ],
             upcoming_ms=min((int(float(each)) for each in upcoming if each), default=None),
+            more_schedules=full[0] == 1,
+            more_occurrences=full[1] == 1,
         )
 
     def drop(self) -> None:

@@ -3,4 +3,4 @@
 -- ARGV: schedule_id tick_ms token owner attempt
 -- Replies: acquired | owned | waiting | not_due | superseded | held | coalesced | cancelled | finished | missing
 
-return claim(schedule_id, tick_ms, token, owner, attempt)
+return claim(load(schedule_id, tick_ms), token, owner, attempt)

@@ -3,4 +3,4 @@
 -- ARGV: schedule_id tick_ms token fencing_token result_ref owner expires_ms
 -- Replies: recorded | held | late | missing
 
-return complete(schedule_id, tick_ms, token, fencing_token, result_ref, owner, expires_ms)
+return complete(load_for_holder(schedule_id, tick_ms), token, fencing_token, result_ref, owner, expires_ms)

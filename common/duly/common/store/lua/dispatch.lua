@@ -143,7 +143,7 @@ local function enqueue(s, tick, jitter_ms)
     return unpack(found)
   end
   local queue = s.terms.queue
-  lengths[queue] = lengths[queue] or redis.call('LLEN', RQ_QUEUE .. queue)
+  lengths[queue] = lengths[queue] or length_of(queue)
   if lengths[queue] >= tonumber(queue_limit) then
     return 'failed', 'backpressure'
   end
@@ -163,9 +163,6 @@ end
 
 local function settle_tick(s, tick, jitter_ms, action, wanted)
   local outcome, reason, job_id
-  if not s.terms.fields and action ~= 'skip' then
-    action, wanted = 'fail', 'invalid_schedule' -- what its occurrences would have to keep is not there
-  end
   if action == 'enqueue' then
     outcome, reason, job_id = enqueue(s, tick, jitter_ms)
   elseif action == 'hold' then
@@ -251,12 +248,22 @@ local function record_drops(s)
   s.backlog, s.dropped, s.dropped_first, s.dropped_last = '', '0', '', ''
 end
 
+-- What its occurrences would have to keep is not there: nothing of the order can be carried out.
+local function fail_for_good(s)
+  audit(s.id, s.carry == '' and s.next_run or s.ticks[1][1], 'failed', 'invalid_schedule')
+  stay_due(s, s.next_run)
+  return { 'failed', 'failed:invalid_schedule' }
+end
+
 local function apply(s)
   if not s then
     return { 'changed' }
   end
+  if #s.ticks > 0 and not s.terms.fields then
+    return fail_for_good(s)
+  end
   if goes_back(s) then
-    if tonumber(s.next_run) <= NOW then
+    if tonumber(s.next_run) <= NOW and s.terms.fields then
       hold_tick(s, s.next_run, '0', 'HOLD_CHRONOLOGY_INVALID', {
         next_run_ms = int(math.min(tonumber(s.new_next), tonumber(s.next_run) - 1)),
       })

@@ -4,7 +4,7 @@
 -- include: create
 -- include: delivery
 -- ARGV: schedule_id revision manual_key request tick_ms queue_limit shared_fields...
--- Replies: accepted | replayed | conflict | missing | changed | paused | quarantined | backpressure | again
+-- Replies: accepted | replayed | conflict | missing | changed | paused | quarantined | unusable | backpressure | again
 
 local known = redis.call('GET', manual_key)
 if known then
@@ -25,7 +25,10 @@ if redis.call('EXISTS', HELD .. schedule_id) == 1 then
   return { 'quarantined' }
 end
 local terms, digest = terms_of(s[3])
-if redis.call('LLEN', RQ_QUEUE .. terms.queue) >= tonumber(queue_limit) then
+if not terms.fields then
+  return { 'unusable' }
+end
+if length_of(terms.queue) >= tonumber(queue_limit) then
   return { 'backpressure' }
 end
 if redis.call('EXISTS', OCCURRENCE .. member(schedule_id, tick_ms)) == 1 then

@@ -1,6 +1,6 @@
 -- The duty holder renews the duty and sees what is due: a page of schedules, a page of open occurrences, and
--- when it must look again. One round trip whether or not there is work; what is due, as JSON. The first ones of
--- either that are in work already are left out.
+-- when it must look again. One round trip whether or not there is work; what is due, as JSON, and for both pages whether
+-- they were full, whatever was found on them. The first ones of either that are in work already are left out.
 -- include: record
 -- include: delivery
 -- include: due
@@ -24,8 +24,14 @@ end
 -- Nothing can be written to what is no record, not even that it failed: it comes back after as long as one that fails.
 local UNREADABLE_MS = 64000
 
-local schedules = {}
-for _, id in ipairs(due_now(DUE, skip_schedules)) do
+-- Whether `duly.common.identity.Occurrence.parse` can read it.
+local function is_name(text)
+  local id, tick = string.match(text, '^([a-z0-9][a-z0-9_-]*)@(%d+)$')
+  return id ~= nil and #id <= 64 and #tick <= 13
+end
+
+local schedules, ids = {}, due_now(DUE, skip_schedules)
+for _, id in ipairs(ids) do
   local seen = seen_of(id)
   schedules[#schedules + 1] = seen
   if not seen then
@@ -45,17 +51,20 @@ local function waits_its_turn(name, state, job_id, queue, looks)
   return true
 end
 
-local occurrences = {}
-for _, name in ipairs(due_now(WATCH, skip_occurrences)) do
+local occurrences, names = {}, due_now(WATCH, skip_occurrences)
+for _, name in ipairs(names) do
   local o = redis.pcall('HMGET', OCCURRENCE .. name, 'state', 'job_id', 'queue', 'looks', 'attempt')
-  local attempt = tonumber(o[5] or '0')
+  local attempt, queue = tonumber(o[5] or '0'), o[3] or 'default'
   if o.err or not attempt then
     redis.call('ZADD', WATCH, int(NOW + UNREADABLE_MS), name)
   end
-  if not waits_its_turn(name, o[1], o[2] or '', o[3], tonumber(o[4] or '') or 0) then
-    occurrences[#occurrences + 1] = { name, int(attempt or 0), o[3] or 'default' }
+  if not is_name(name) then
+    redis.call('ZREM', WATCH, name) -- nothing by that name can be looked at
+  elseif not waits_its_turn(name, o[1], o[2] or '', queue, tonumber(o[4] or '') or 0) then
+    occurrences[#occurrences + 1] = { name, int(attempt or 0), queue }
   end
 end
 local upcoming = { next_instant(DUE), next_instant(WATCH) }
 local clock = string.format('%.0f.%03d', NOW, TIME[2] % 1000)
-return { 'surveyed', clock, cjson.encode(schedules), cjson.encode(occurrences), upcoming }
+local full = { #ids == tonumber(page) and 1 or 0, #names == tonumber(page) and 1 or 0 }
+return { 'surveyed', clock, cjson.encode(schedules), cjson.encode(occurrences), upcoming, full }

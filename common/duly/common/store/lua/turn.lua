@@ -16,17 +16,21 @@ local OURS = '^%["duly%.worker%.entry%.attempt_occurrence",null,%["([a-z0-9][a-z
 -- Entries whose job is gone are dropped, as RQ does; not without end.
 local MOST_DROPPED = 100
 
--- A record that something else has written over stops what is done to it, as a crash would, and no worker.
-local function carry_out(transition, ...)
-  local readable, reply = pcall(transition, ...)
-  return readable and reply or nil
+-- What a transition starts from, by `load` or `load_for_holder`. Nil, and false, when something else has written over it: that
+-- must stop no worker, and nothing is written before it is found.
+local function read(how, id, tick)
+  local readable, o = pcall(how, id, tick)
+  if not readable or (o and not tonumber(o.attempt or '')) then
+    return nil, false
+  end
+  return o, true
 end
 
 local function finish_last()
   local ending = ''
   if last_token ~= '' then
-    local reply = carry_out(complete, schedule_id, tick_ms, last_token, fencing_token, result_ref, last_owner, expires_ms)
-    ending = reply and reply[1] or 'missing'
+    local o = read(load_for_holder, schedule_id, tick_ms)
+    ending = complete(o, last_token, fencing_token, result_ref, last_owner, expires_ms)[1]
   end
   if last_job ~= '' then
     finish_execution(last_job, last_queue, last_execution, worker, at, shown == '1')
@@ -58,10 +62,11 @@ end
 local function take(ending, job_id, queue, data)
   local id, tick, attempt = string.match(data, OURS)
   start_execution(job_id, queue, token, worker, at, number)
-  local reply = carry_out(claim, id, tick, token, owner, attempt, tasks)
-  if not reply then
+  local o, readable = read(load, id, tick)
+  if not readable then
     return { 'unreadable', ending, job_id, queue, id, tick, attempt }
   end
+  local reply = claim(o, token, owner, attempt, tasks)
   if reply[1] == 'task_not_registered' then
     return { 'refused', ending, job_id, queue, id, tick, attempt }
   end

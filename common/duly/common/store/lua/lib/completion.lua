@@ -30,22 +30,19 @@ local function count_late_results(o, fields)
   append(fields, 'late_results', int(count))
 end
 
-local function succeed(o, result_ref)
-  end_lease(o)
-  finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
-  return { 'recorded' }
-end
-
-local function complete(schedule_id, tick_ms, token, fencing_token, result_ref, owner, expires_ms)
-  local o = load_for_holder(schedule_id, tick_ms)
+-- `o`: the occurrence, as `load_for_holder` gives it, which is enough for a plain success.
+local function complete(o, token, fencing_token, result_ref, owner, expires_ms)
   if not o then
     return { 'missing' }
   end
-  if o.late_results and o.state == 'RUNNING' and owns(o, token) and unseen_results(o) == 0 then
-    return succeed(o, result_ref)
+  local is_owner = o.state == 'RUNNING' and owns(o, token)
+  if is_owner and unseen_results(o) == 0 then
+    end_lease(o)
+    finish(o, 'SUCCEEDED', '', { 'result_ref', result_ref })
+    return { 'recorded' }
   end
 
-  o = load(schedule_id, tick_ms)
+  o = load(o.id, o.tick)
   local by_report = o.state == 'SUCCEEDED' and o.reason == '' -- not by a reviewer's word, nor a probe's
   if by_report and o.lease_id == token then
     return { 'recorded' }
@@ -55,15 +52,12 @@ local function complete(schedule_id, tick_ms, token, fencing_token, result_ref, 
   if o.completed_by == token and o.state == 'HELD' then
     return { 'held' }
   end
-  if o.state == 'RUNNING' and owns(o, token) then
-    if unseen_results(o) > 0 then
-      local fields = kept_as(place, result_ref)
-      count_late_results(o, fields)
-      append(fields, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o))
-      hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
-      return { 'held' }
-    end
-    return succeed(o, result_ref)
+  if is_owner then
+    local fields = kept_as(place, result_ref)
+    count_late_results(o, fields)
+    append(fields, 'prior_outcome', 'UNKNOWN', 'completed_by', token, 'let_go', let_go(o))
+    hold(o, 'HOLD_PRIOR_OUTCOME_UNKNOWN', fields)
+    return { 'held' }
   end
   if o[place[1]] then
     return { 'late' }

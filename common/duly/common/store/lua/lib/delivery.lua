@@ -24,6 +24,12 @@ local function push_job(id, tick, attempt, queue, shared_fields)
   redis.call('RPUSH', RQ_QUEUE .. queue, job_id)
 end
 
+-- How many jobs wait in a queue; one whose key holds something else takes no more of them.
+local function length_of(queue)
+  local length = redis.pcall('LLEN', RQ_QUEUE .. queue)
+  return type(length) == 'number' and length or math.huge
+end
+
 -- Whether the job still waits in its queue. A queue longer than this is not searched: its backlog shrinks first.
 local SEARCHED = 2000
 
@@ -31,7 +37,7 @@ local function in_queue(job_id, queue)
   if redis.call('EXISTS', RQ_JOB .. job_id) == 0 then
     return false
   end
-  if redis.call('LLEN', RQ_QUEUE .. queue) > SEARCHED then
+  if length_of(queue) > SEARCHED then
     return true
   end
   return redis.call('LPOS', RQ_QUEUE .. queue, job_id) ~= false

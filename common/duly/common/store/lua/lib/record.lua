@@ -42,7 +42,8 @@ local OF_HOLDER = {
   'manual_key',
 }
 
--- The same for a part of the hash: half of it is read for nobody when one that runs goes on.
+-- The same for a part of the hash: half of it is read for nobody when one that runs goes on. Late results that were not
+-- counted are looked for in all of it.
 local function load_for_holder(id, tick)
   local values = redis.call('HMGET', OCCURRENCE .. member(id, tick), unpack(OF_HOLDER))
   if not values[1] then
@@ -52,7 +53,7 @@ local function load_for_holder(id, tick)
   for at, name in ipairs(OF_HOLDER) do
     o[name] = values[at] or nil
   end
-  return o
+  return o.late_results and o or load(id, tick)
 end
 
 -- Events that no owner of a lease brings about. A person's are under the person's name (`o.acting`).
