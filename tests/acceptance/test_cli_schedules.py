@@ -114,6 +114,24 @@ def test_a_queue_that_no_running_worker_listens_on_is_noted(cli: Cli, bench: Ben
     assert said == "note: no running worker that listens on queue 'slow' knows task 'docs.refresh'\n"
 
 
+def test_a_file_whose_schedules_no_running_worker_could_run_is_applied_and_noted(
+    cli: Cli, bench: Bench, tmp_path: Path
+) -> None:
+    beat(bench, "w.1", ["default"], ["docs.refresh"])
+    table = '[[schedule]]\nschedule_id = "s{}"\nspec = "@every:60000"\ntask = "{}"\nmissed_run_policy = "skip"\n'
+    owner = 'review_owner = "ann"\n'
+    file = tmp_path / "all.toml"
+    file.write_text(
+        "".join(table.format(number, "other") + owner for number in range(7)) + table.format(7, "docs.refresh") + owner
+    )
+    for options in (["--dry-run"], []):
+        notes = cli("schedule", "sync", str(file), *options).stderr.splitlines()
+        assert notes[0] == "note: schedule 's0': no running worker knows task 'other' (known: docs.refresh)"
+        assert len(notes) == 6
+        assert notes[-1] == "note: and so for 2 schedules more"
+    assert cli("schedule", "sync", str(file)).stderr == ""
+
+
 def test_nothing_is_noted_without_workers_or_with_one_that_does_not_say_its_tasks(cli: Cli, bench: Bench) -> None:
     bench.store.fleet.beat("w.s", {"role": "scheduler", "state": "holding"})
     assert cli("schedule", "add", "x", *ADD).stderr == ""

@@ -26,12 +26,12 @@ def test_an_empty_environment_gives_the_documented_defaults() -> None:
 
 
 def test_every_setting_is_an_environment_variable_of_its_name() -> None:
-    texts = {each.name: "7" if isinstance(each.default, int) else f"text-{each.name}" for each in fields(Settings)}
+    texts = {each.name: "700" if isinstance(each.default, int) else f"text-{each.name}" for each in fields(Settings)}
     variables = {f"DULY_{name.upper()}": text for name, text in texts.items()}
     settings = Settings.from_environment({**variables, "RQ_KEY_PREFIX": "mine-rq"})
     for name, text in texts.items():
         value = getattr(settings, name)
-        assert value == (7 if name in NUMBERS else (text,) if name == "on_enqueue" else text)
+        assert value == (700 if name in NUMBERS else (text,) if name == "on_enqueue" else text)
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Settings)])
@@ -71,6 +71,12 @@ def test_a_number_that_is_not_a_whole_one_above_zero_is_refused(name: str, text:
 def test_settings_cannot_be_changed_once_read() -> None:
     with pytest.raises(FrozenInstanceError):
         Settings().prefix = "other"  # type: ignore[misc]
+
+
+def test_a_duty_too_short_to_be_kept_is_refused() -> None:
+    with pytest.raises(InvalidField, match=r"^DULY_DUTY_TTL_MS: must be at least 500"):
+        Settings.from_environment({"DULY_DUTY_TTL_MS": "499"})
+    assert Settings.from_environment({"DULY_DUTY_TTL_MS": "500"}).duty_ttl_ms == 500
 
 
 def test_a_prefix_of_its_own_goes_with_one_for_rq() -> None:

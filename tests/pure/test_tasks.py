@@ -40,6 +40,11 @@ def test_an_unusable_name_is_refused(name: str) -> None:
         task(name)
 
 
+def test_a_name_that_was_forgotten_is_asked_for() -> None:
+    with pytest.raises(InvalidField, match=r'task: needs a name, as in @task\("docs.refresh"\)'):
+        task(lambda: None)  # type: ignore[arg-type]
+
+
 def test_a_guarded_task_needs_a_probe_and_nothing_else_takes_one() -> None:
     def probe(_key: str) -> str:
         return "UNKNOWN"
@@ -53,7 +58,7 @@ def test_a_guarded_task_needs_a_probe_and_nothing_else_takes_one() -> None:
 
 
 def test_unknown_effects_are_refused() -> None:
-    with pytest.raises(ValueError, match="harmless"):
+    with pytest.raises(InvalidField, match="effects: task 'a': must be 'idempotent', 'guarded' or 'unsafe'"):
         task("a", effects="harmless")  # type: ignore[arg-type]
 
 

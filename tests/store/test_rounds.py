@@ -367,6 +367,18 @@ def test_an_occurrence_whose_definition_cannot_be_read_spends_its_attempts_and_i
     assert pids(log) == [yard.stable.pid]
 
 
+def test_a_work_horse_whose_task_has_forked_and_answers_twice_is_not_used_again(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(Effects.UNSAFE, noting(log, os.fork))
+    occurrences = delivered(bench, "a", "b")
+    yard = new_yard()
+    assert yard.rounds.run() == 2
+    assert [bench.record(each).state for each in occurrences] == ["SUCCEEDED"] * 2
+    assert len(set(pids(log))) == 2
+    assert "None" not in caplog.text  # whichever of the two says something first
+
+
 def test_a_work_horse_that_ends_behind_its_answer_loses_nothing(
     bench: Bench, new_yard: Callable[..., Yard], log: Path
 ) -> None:

@@ -10,6 +10,8 @@ from duly.common.errors import InvalidField
 
 DEFAULT_PREFIX = "duly"
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+SHORTEST_DUTY_MS = 500
+"""A holder renews the duty several times in its time, and Redis may take a while to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ class Settings:
             if text is None or text == "":
                 continue
             values[each.name] = _convert(name, text, type(each.default))
+        if int(str(values.get("duty_ttl_ms", SHORTEST_DUTY_MS))) < SHORTEST_DUTY_MS:
+            raise InvalidField(
+                "DULY_DUTY_TTL_MS", f"must be at least {SHORTEST_DUTY_MS}, or no holder can keep the duty"
+            )
         if values.get("prefix", DEFAULT_PREFIX) != DEFAULT_PREFIX and not source.get("RQ_KEY_PREFIX"):
             raise InvalidField("DULY_PREFIX", "goes with RQ_KEY_PREFIX: set both, or fleets meet on RQ's queues")
         return cls(**values)  # type: ignore[arg-type]

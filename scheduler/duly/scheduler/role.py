@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 
 from duly.common.clock import SystemClock
+from duly.common.errors import InvalidField
 from duly.common.process.roles import GIVE_UP, RoleOptions
 from duly.common.settings import Settings
 from duly.common.store import Store
@@ -13,14 +15,21 @@ from duly.scheduler.hooks import Hooks, load_hooks
 from duly.scheduler.service import Candidate, Waker
 from duly.scheduler.sweep import Sweeper
 
+log = logging.getLogger(__name__)
+
 # A signal is noticed within this time; waits for a due instant end exactly, whatever this is.
 SLICE_MS = 200.0
 
 
 def run(settings: Settings, options: RoleOptions) -> int:
     """Compete for the duty and sweep, until SIGTERM or SIGINT; in a burst, until nothing is due."""
+    try:
+        hooks = Hooks(load_hooks(settings.on_enqueue))
+    except InvalidField as error:
+        log.critical("%s", error, extra={"action": "bad_hook"})
+        return 1
     store = Store.connect(settings)
-    candidate = Candidate(store, Sweeper(store, Hooks(load_hooks(settings.on_enqueue))), options.name)
+    candidate = Candidate(store, Sweeper(store, hooks), options.name)
     stopping = _Stop()
     try:
         if options.burst:

@@ -107,6 +107,8 @@ class Stable:
             if not horse.work.has_read_ahead and not horse.says_something(forked.ENDS_WITHIN_MS):
                 raise ChannelBroken("it says nothing")
             spent = horse.work.receive().get("spent")
+            if not isinstance(spent, str):  # as when a task forked, and its copy answers too
+                raise ChannelBroken("it says something else")
         except ChannelBroken:
             log.warning("a work-horse ended or got stuck behind its answer", extra={"action": "horse_ended"})
             self._drop(kill=True)

@@ -14,6 +14,7 @@ from rich.progress import Progress
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
+from duly.common.cli.schedule.known import say_which_are_unknown
 from duly.common.cli.schedule.schedule_file import read_file
 from duly.common.cli.schedule.sync_plan import Action, Step, all_records, carry_out, plan
 from duly.common.errors import DulyError, Refused
@@ -64,6 +65,8 @@ def sync(app: App, file: str, prune: bool, dry_run: bool, yes: bool) -> None:
     if not dry_run:
         _apply(app.store, [step for step in steps if step.action is not Action.UNCHANGED])
     app.show(_payload(steps, dry_run=dry_run), lambda: _draw_summary(steps, dry_run=dry_run))
+    written = [step.entry for step in steps if step.entry and step.action in {Action.CREATE, Action.UPDATE}]
+    say_which_are_unknown(app, [entry.definition for entry in written])
 
 
 def _apply(store: Store, steps: Sequence[Step]) -> None:
