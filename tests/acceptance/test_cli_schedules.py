@@ -88,6 +88,17 @@ def test_an_empty_review_owner_is_refused_in_our_words(cli: Cli) -> None:
     assert said == "review_owner: must have at least 1 character: name who answers for occurrences that are held"
 
 
+def test_no_events_are_nothing_to_worry_about_unless_nobody_holds_the_duty(cli: Cli, bench: Bench) -> None:
+    cli("schedule", "add", "x", *ADD, "--spec", "@every:1000")
+    bench.store.sweeping.release_duty(bench.token)
+    assert cli.text("events", "x").strip() == "no events yet: no tick of this schedule has come due"
+    bench.pass_time(5_000)
+    said = " ".join(cli.text("events", "x").split())
+    assert said == "no events yet: ticks are overdue, and nobody holds the duty: start a worker or 'duly scheduler'"
+    bench.take_duty()
+    assert "no tick of this schedule has come due" in " ".join(cli.text("events", "x").split())
+
+
 def beat(bench: Bench, name: str, queues: list[str], tasks: list[str] | None = None) -> None:
     told = {} if tasks is None else {"tasks": tasks}
     bench.store.fleet.beat(name, {"role": "worker", "state": "idle", "queues": queues, **told})

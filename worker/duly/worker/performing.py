@@ -70,11 +70,13 @@ def perform(
 def outcome_of(error: BaseException, occurrence: Occurrence, attempt: int) -> Outcome:
     """What the exception that ended the work says of its outcome; it is logged, without its words."""
     if isinstance(error, AttemptTimedOut):
+        log.error("%s attempt %d timed out%s", occurrence, attempt, _where(error), extra={"action": "timeout"})
         return Outcome(Kind.UNKNOWN, "timeout")
     if isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
         name, behind = type(error).__name__, error.__cause__
         cause = name if behind is None else f"{name} from {type(behind).__name__}"
-        log.error("%s ended by %s", occurrence, cause, extra={"action": "outcome_unknown"})
+        said = f"{occurrence} attempt {attempt} ended by {cause}{_where(behind or error)}"
+        log.error("%s", said, extra={"action": "outcome_unknown"})
         return Outcome(Kind.UNKNOWN, cause)
     _log_failure(occurrence, attempt, error)
     return Outcome(Kind.FAILED, type(error).__name__)
@@ -97,7 +99,14 @@ _signature = lru_cache(maxsize=256)(inspect.signature)
 def _log_failure(occurrence: Occurrence, attempt: int, error: Exception) -> None:
     """Where it failed, not what was said: an exception's text may hold payloads and secrets."""
     said = f": {error}" if isinstance(error, ArgumentsDoNotFit) else ""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    where = "".join(f"\n{line.rstrip()}" for line in traceback.format_list(frames))
-    name = type(error).__name__
+    name, where = type(error).__name__, _where(error)
     log.error("%s attempt %d raised %s%s%s", occurrence, attempt, name, said, where, extra={"action": "failed"})
+
+
+_OURS = {__file__, inspect.getfile(LeaseKeeper)}
+
+
+def _where(error: BaseException) -> str:
+    """The lines of the task's code that it came through, the last one last."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in _OURS]
+    return "".join(f"\n{line.rstrip()}" for line in traceback.format_list(frames))

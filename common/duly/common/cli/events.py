@@ -32,8 +32,15 @@ def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
 
 def _draw(store: Store, schedule_id: str, page: trails.Page[EnqueueEvent]) -> RenderableType:
     if not page.records:
-        return output.cell("no events yet: no tick of this schedule has come due")
+        return output.cell(f"no events yet: {_why_none(store)}")
     causes = drop_causes(store, schedule_id, page.records)
     return output.stack(
         *event_lines(page.records, causes), output.more(page.next_cursor, "duly", "events", schedule_id)
     )
+
+
+def _why_none(store: Store) -> str:
+    fleet = store.fleet.snapshot()
+    if fleet["lag_ms"] and not fleet["duty"]["holder"]:
+        return "ticks are overdue, and nobody holds the duty: start a worker or 'duly scheduler'"
+    return "no tick of this schedule has come due"
