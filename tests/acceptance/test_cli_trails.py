@@ -229,6 +229,16 @@ def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, ou
     assert cli.text("holds") == "nothing is held, and no run waits to be approved\n"
 
 
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_resolution_says_when_no_attempt_follows_because_the_schedule_was_deleted(
+    cli: Cli, lived_in: Occurrence, deleted: bool
+) -> None:
+    if deleted:
+        cli("schedule", "delete", "docs", "--yes")
+    said = cli.text(*resolve(lived_in, "no-committed-result"))
+    assert ("none will be made: its schedule was deleted" in said) is deleted
+
+
 def test_a_different_resolution_while_another_attempt_runs_says_that_nothing_is_held(
     cli: Cli, bench: Bench, lived_in: Occurrence
 ) -> None:

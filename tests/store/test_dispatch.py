@@ -665,7 +665,7 @@ def test_what_is_no_occurrence_at_all_and_a_queue_that_is_none_keep_no_other_fro
     bench.backend.client.hdel(bench.store.keys.occurrence(bench.due("queueless")), "queue")
     bench.backend.client.delete("rq:queue:elsewhere")
     bench.backend.client.set("rq:queue:elsewhere", "something else")
-    for nothing in ("nonsense", "Docs@1", "docs@1e3", f"{'d' * 65}@1"):
+    for nothing in ("nonsense", "Docs@1", "docs@1e3", "docs@253402300800000", f"{'d' * 65}@1"):
         bench.backend.client.zadd(bench.store.keys.watch, {nothing: 1})
     bench.due()
     assert bench.events()[0][1:] == ("enqueued", "accepted")

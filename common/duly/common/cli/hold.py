@@ -10,6 +10,9 @@ from duly.common.cli.options import read_occurrence, shared
 from duly.common.cli.schedule_ids import complete_ids
 from duly.common.errors import Refused
 from duly.common.explain.resolution import catch_up_latest, explained_refusal
+from duly.common.identity import Occurrence
+from duly.common.records.occurrence import OccurrenceState
+from duly.common.store import Store
 from duly.common.store.holds import Resolution
 
 
@@ -75,10 +78,18 @@ def resolve(
                 ("resolved", str(occurrence)),
                 ("state", state.value),
                 ("note", "this resolution was recorded before" if again else None),
+                ("attempt", _none_follows(app.store, occurrence, state)),
                 ("catch-up", said),
             ]
         ),
     )
+
+
+def _none_follows(store: Store, occurrence: Occurrence, state: OccurrenceState) -> str | None:
+    """Why no other attempt follows, though the resolution allows one."""
+    if state is not OccurrenceState.PENDING or store.schedules.exists(occurrence.schedule_id):
+        return None
+    return "none will be made: its schedule was deleted"
 
 
 @hold.command()

@@ -24,10 +24,12 @@ end
 -- Nothing can be written to what is no record, not even that it failed: it comes back after as long as one that fails.
 local UNREADABLE_MS = 64000
 
--- Whether `duly.common.identity.Occurrence.parse` can read it.
+-- Whether it names an occurrence: what `duly.common.identity.Occurrence.parse` can read.
+local LAST_TICK_MS = 253402300799999
+
 local function is_name(text)
   local id, tick = string.match(text, '^([a-z0-9][a-z0-9_-]*)@(%d+)$')
-  return id ~= nil and #id <= 64 and #tick <= 13
+  return id ~= nil and #id <= 64 and #tick <= 15 and tonumber(tick) <= LAST_TICK_MS
 end
 
 local schedules, ids = {}, due_now(DUE, skip_schedules)
