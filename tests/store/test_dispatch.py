@@ -10,7 +10,7 @@ import redis
 from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 
-from duly.common.errors import Refused, StoreUnavailable
+from duly.common.errors import Refused, StoreRefused, StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
 from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, SweepStore, TickOrder, WatchedOccurrence
@@ -614,19 +614,22 @@ UNREADABLE_SCHEDULES: list[dict[str, str] | None] = [
 ]
 
 
-@pytest.mark.parametrize("fields", UNREADABLE_SCHEDULES)
-def test_a_schedule_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
-    bench: Bench, caplog: pytest.LogCaptureFixture, fields: dict[str, str] | None
-) -> None:
+def write_over(bench: Bench, key: str, fields: dict[str, str] | None) -> None:
     """``fields``: what somebody wrote over; None for all of it."""
     bench.doctored = True
-    for name in ("broken", "docs"):
-        bench.add(schedule_id=name)
-    key = bench.store.keys.schedule("broken")
     if fields is None:
         bench.backend.client.set(key, "something else")
     else:
         bench.backend.client.hset(key, mapping=fields)
+
+
+@pytest.mark.parametrize("fields", UNREADABLE_SCHEDULES)
+def test_a_schedule_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
+    bench: Bench, caplog: pytest.LogCaptureFixture, fields: dict[str, str] | None
+) -> None:
+    for name in ("broken", "docs"):
+        bench.add(schedule_id=name)
+    write_over(bench, bench.store.keys.schedule("broken"), fields)
     for _ in range(3):
         bench.due_again()  # ends only when a sweep says that there is no more
     assert [each[1:] for each in bench.events()] == [("enqueued", "accepted")] * 3
@@ -638,20 +641,28 @@ def test_a_schedule_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_name
 def test_an_occurrence_that_cannot_be_read_keeps_no_other_from_its_turn_and_is_named_once_in_a_while(
     bench: Bench, caplog: pytest.LogCaptureFixture, fields: dict[str, str] | None
 ) -> None:
-    bench.doctored = True
     for name in ("broken", "docs"):
         bench.add(schedule_id=name)
     broken = bench.due("broken")
-    if fields is None:
-        bench.backend.client.set(bench.store.keys.occurrence(broken), "something else")
-    else:
-        bench.backend.client.hset(bench.store.keys.occurrence(broken), mapping=fields)
+    write_over(bench, bench.store.keys.occurrence(broken), fields)
     bench.backend.client.zadd(bench.store.keys.watch, {str(broken): 1})
     before = len(bench.events())
     for _ in range(3):
         bench.due_again()
     assert len(bench.events()) == before + 3
     assert len([each for each in caplog.messages if each.startswith(f"{broken} cannot be attended: ")]) == 1
+
+
+def test_a_key_of_another_type_is_told_from_other_refusals(valkey: Backend) -> None:
+    bench = Bench(valkey, valkey.store())
+    bench.add()
+    write_over(bench, bench.store.keys.schedule("docs"), None)
+    with pytest.raises(StoreRefused, match="a key of this fleet holds something else"):
+        bench.store.schedules.get("docs")
+    valkey.client.set(bench.store.keys.fence, "no number")
+    valkey.client.delete(bench.store.keys.duty)
+    with pytest.raises(StoreRefused, match="Redis refused the request"):
+        bench.take_duty()
 
 
 def test_what_is_no_occurrence_at_all_and_a_queue_that_is_none_keep_no_other_from_its_turn(bench: Bench) -> None:

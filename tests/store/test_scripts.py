@@ -72,6 +72,13 @@ def test_a_script_is_given_the_keys_that_it_speaks_of_and_no_others(name: str) -
     assert list(source(name).keys) == [stem for stem in Keys().stems() if re.search(rf"\b{stem}\b", code)]
 
 
+def test_fragments_are_nothing_but_definitions_of_one_name_each() -> None:
+    for fragment in (files("duly.common.store") / "lua" / "lib").iterdir():
+        for line in fragment.read_text("utf-8").splitlines():
+            if line and not line.startswith((" ", "--", "end", "}")):
+                assert re.match(r"local (function )?\w+( = |\(|$)", line), f"{fragment.name}: {line}"
+
+
 def test_short_scripts_are_short() -> None:
     assert "function" not in source("release_duty").text
     assert "contest" in source("complete").text

@@ -45,10 +45,6 @@ class Settings:
             if text is None or text == "":
                 continue
             values[each.name] = _convert(name, text, type(each.default))
-        if int(str(values.get("duty_ttl_ms", SHORTEST_DUTY_MS))) < SHORTEST_DUTY_MS:
-            raise InvalidField(
-                "DULY_DUTY_TTL_MS", f"must be at least {SHORTEST_DUTY_MS}, or no holder can keep the duty"
-            )
         if values.get("prefix", DEFAULT_PREFIX) != DEFAULT_PREFIX and not source.get("RQ_KEY_PREFIX"):
             raise InvalidField("DULY_PREFIX", "goes with RQ_KEY_PREFIX: set both, or fleets meet on RQ's queues")
         return cls(**values)  # type: ignore[arg-type]
@@ -59,6 +55,8 @@ def _convert(name: str, text: str, kind: type) -> object:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if kind is not int:
         return text
-    if text.isascii() and text.isdigit() and len(text) <= 12 and int(text) > 0:
-        return int(text)
-    raise InvalidField(name, "must be a whole number above 0")
+    if not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) > 0):
+        raise InvalidField(name, "must be a whole number above 0")
+    if name == "DULY_DUTY_TTL_MS" and int(text) < SHORTEST_DUTY_MS:
+        raise InvalidField(name, f"must be at least {SHORTEST_DUTY_MS}, or no holder can keep the duty")
+    return int(text)

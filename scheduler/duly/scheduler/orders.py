@@ -30,11 +30,7 @@ class Planner:
 
     def orders(self, schedules: Iterable[DueSchedule], now_ms: int) -> Iterator[DispatchOrder]:
         """An order for each active schedule, planned when it is asked for. Hooks are asked then, too."""
-        seen = list(schedules)
-        for due in seen:
-            if due.state == "unreadable":
-                log.error("schedule %s cannot be read", due.schedule_id, extra={"action": "unreadable"})
-        active = [due for due in seen if due.state == "active"]
+        active = [due for due in schedules if due.state == "active"]
         self._load_definitions(active)
         for due in active:
             present = self._definitions.get(due)

@@ -88,6 +88,9 @@ class Sweeper:
         return self._store.sweeping.surveying(token, self._store.settings.duty_ttl_ms, PAGE, beyond)
 
     def _settle(self, token: str, survey: Survey) -> Sweep | None:
+        for due in survey.schedules:
+            if due.state == "unreadable":
+                log.error("schedule %s cannot be read", due.schedule_id, extra={"action": "unreadable"})
         orders = chain(list(self._end_pauses(survey)), self._planner.orders(survey.schedules, survey.now_ms))
         ticks, more, instants = 0, False, [survey.upcoming_ms]
         for batch, replies in self._carried_out(token, orders, survey.now_ms):

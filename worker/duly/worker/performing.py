@@ -75,8 +75,8 @@ def outcome_of(error: BaseException, occurrence: Occurrence, attempt: int) -> Ou
     if isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
         name, behind = type(error).__name__, error.__cause__
         cause = name if behind is None else f"{name} from {type(behind).__name__}"
-        said = f"{occurrence} attempt {attempt} ended by {cause}{_where(behind or error)}"
-        log.error("%s", said, extra={"action": "outcome_unknown"})
+        where = _where(error if behind is None else behind)
+        log.error("%s attempt %d ended by %s%s", occurrence, attempt, cause, where, extra={"action": "outcome_unknown"})
         return Outcome(Kind.UNKNOWN, cause)
     _log_failure(occurrence, attempt, error)
     return Outcome(Kind.FAILED, type(error).__name__)
@@ -103,6 +103,7 @@ def _log_failure(occurrence: Occurrence, attempt: int, error: Exception) -> None
     log.error("%s attempt %d raised %s%s%s", occurrence, attempt, name, said, where, extra={"action": "failed"})
 
 
+# Frames that every attempt comes through, and no task's.
 _OURS = {__file__, inspect.getfile(LeaseKeeper)}
 
 

@@ -45,15 +45,16 @@ def task(
     with the idempotency key, answers ``NO_COMMITTED_RESULT``; ``unsafe``, the default, is held for the reviewer.
 
     An exception raised by the function means that it failed and left no effect; it is retried inside the budget.
-    Raises InvalidField for an unusable or repeated name, or a probe missing or out of place.
+    Raises InvalidField for an unusable or repeated name, unknown effects, or a probe missing or out of place.
     """
     if not isinstance(name, str):
         raise InvalidField("task", 'needs a name, as in @task("docs.refresh")')
     if not _NAME.fullmatch(name):
         raise InvalidField("task", f"{name[:40]!a} is no task name: letters, digits, '_', '.', ':' and '-'")
-    if effects not in {each.value for each in Effects}:
-        raise InvalidField("effects", f"task '{name}': must be 'idempotent', 'guarded' or 'unsafe'")
-    declared = Effects(effects)
+    try:
+        declared = Effects(effects)
+    except ValueError:
+        raise InvalidField("effects", f"task '{name}': must be 'idempotent', 'guarded' or 'unsafe'") from None
     if (declared is Effects.GUARDED) != (probe is not None):
         raise InvalidField("probe", f"task '{name}': effects='guarded' needs a probe, and nothing else takes one")
 

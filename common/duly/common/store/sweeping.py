@@ -64,9 +64,9 @@ class Survey:
     schedules: list[DueSchedule]
     occurrences: list[WatchedOccurrence]
     upcoming_ms: int | None
-    more_schedules: bool = False
+    more_schedules: bool
     """Whether as many were due as it asked for, and more may be; some may have been settled by the look itself."""
-    more_occurrences: bool = False
+    more_occurrences: bool
 
     @property
     def now_ms(self) -> int:

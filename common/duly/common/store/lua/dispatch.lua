@@ -249,7 +249,7 @@ local function record_drops(s)
 end
 
 -- What its occurrences would have to keep is not there: nothing of the order can be carried out.
-local function fail_for_good(s)
+local function fail_untouched(s)
   audit(s.id, s.carry == '' and s.next_run or s.ticks[1][1], 'failed', 'invalid_schedule')
   stay_due(s, s.next_run)
   return { 'failed', 'failed:invalid_schedule' }
@@ -260,7 +260,7 @@ local function apply(s)
     return { 'changed' }
   end
   if #s.ticks > 0 and not s.terms.fields then
-    return fail_for_good(s)
+    return fail_untouched(s)
   end
   if goes_back(s) then
     if tonumber(s.next_run) <= NOW and s.terms.fields then

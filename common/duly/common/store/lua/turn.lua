@@ -16,8 +16,8 @@ local OURS = '^%["duly%.worker%.entry%.attempt_occurrence",null,%["([a-z0-9][a-z
 -- Entries whose job is gone are dropped, as RQ does; not without end.
 local MOST_DROPPED = 100
 
--- What a transition starts from, by `load` or `load_for_holder`. Nil, and false, when something else has written over it: that
--- must stop no worker, and nothing is written before it is found.
+-- What a transition starts from, by `load` or `load_for_holder`. Nil, and false, when something else has written over it:
+-- that must stop no worker, and nothing is written before it is found.
 local function read(how, id, tick)
   local readable, o = pcall(how, id, tick)
   if not readable or (o and not tonumber(o.attempt or '')) then

@@ -30,7 +30,8 @@ local function grant(o, s, definition)
   }
 end
 
--- `o`: the occurrence, as `load` gives it. `tasks`: names between spaces, of the tasks that the worker can run; nil when it has looked itself.
+-- `o`: the occurrence, as `load` gives it. `tasks`: names between spaces, of the tasks that the worker can run; nil when
+-- it has looked itself.
 local function claim(o, token, owner, attempt, tasks)
   if not o then
     return { 'missing' }
