@@ -117,7 +117,7 @@ def test_a_tick_of_another_day_has_its_date_and_a_new_day_is_a_line_of_its_own(
         ("failed", "ValueError", "failed: ValueError"),
         ("held", "HOLD_RETRY_BUDGET_EXHAUSTED", "HELD: retry budget exhausted"),
         ("held", "HOLD_CHRONOLOGY_INVALID", "HELD: chronology invalid"),
-        ("delivered", "again", "delivered again: job was gone"),
+        ("delivered", "again", "delivered again: was not queued"),
         ("outcome_unknown", "lease_expired", "outcome unknown: lease expired"),
         ("resolved", "no-committed-result", "resolved: no committed result"),
         ("succeeded", "resolved", "succeeded, says a reviewer"),
@@ -229,12 +229,19 @@ def test_a_hold_is_resolved_once_and_for_good(cli: Cli, lived_in: Occurrence, ou
     assert cli.text("holds") == "nothing is held, and no run waits to be approved\n"
 
 
-@pytest.mark.parametrize("deleted", [True, False])
-def test_a_resolution_says_when_no_attempt_follows_because_the_schedule_was_deleted(
-    cli: Cli, lived_in: Occurrence, deleted: bool
+@pytest.mark.parametrize("since", ["nothing", "deleted", "deleted and written anew"])
+def test_a_hold_and_its_resolution_say_when_no_attempt_follows_because_the_schedule_was_deleted(
+    cli: Cli, bench: Bench, lived_in: Occurrence, since: str
 ) -> None:
+    deleted = since != "nothing"
     if deleted:
         cli("schedule", "delete", "docs", "--yes")
+    if since == "deleted and written anew":
+        bench.add(schedule_id="docs")
+    offered = "so that no attempt follows; with OUTCOME committed or abandoned"
+    assert (offered in " ".join(cli.text("holds").split())) is deleted
+    assert (offered in " ".join(cli.text("occurrence", str(lived_in)).split())) is deleted
+    assert cli.json("holds")["holds"][0]["schedule_deleted"] is deleted
     said = cli.text(*resolve(lived_in, "no-committed-result"))
     assert ("none will be made: its schedule was deleted" in said) is deleted
 

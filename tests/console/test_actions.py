@@ -154,6 +154,19 @@ def test_a_hold_is_resolved_once_as_its_reviewer_found(
     assert (record.resolution["by"], record.resolution["evidence"]) == ("ann", "log 7")
 
 
+def test_a_hold_of_a_deleted_schedule_is_offered_no_further_attempt(console: Console, bench: Bench) -> None:
+    occurrence = held(bench)
+    at = f"/holds/docs/{occurrence.tick_ms}"
+    kept = console.get(at)
+    assert {"extra_attempts", "catch_up"} <= kept.form(f"{at}/resolve").keys()
+    bench.store.schedules.delete("docs")
+    gone = console.get(at)
+    assert not {"extra_attempts", "catch_up"} & gone.form(f"{at}/resolve").keys()
+    said = "its schedule was deleted, so that no attempt follows"
+    assert (said in kept.text, said in gone.text) == (False, True)
+    assert "the quarantine ends" not in gone.text
+
+
 @pytest.mark.parametrize("missing", ["by", "evidence", "outcome", "seen"])
 def test_a_resolution_without_everything_it_needs_is_refused_in_place(
     console: Console, bench: Bench, missing: str

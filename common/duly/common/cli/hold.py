@@ -8,7 +8,7 @@ from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import read_occurrence, shared
 from duly.common.cli.schedule_ids import complete_ids
-from duly.common.errors import Refused, StoreUnavailable
+from duly.common.errors import DulyError, Refused
 from duly.common.explain.resolution import catch_up_latest, explained_refusal
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceState
@@ -90,10 +90,10 @@ def _none_follows(store: Store, occurrence: Occurrence, state: OccurrenceState) 
     if state is not OccurrenceState.PENDING:
         return None
     try:
-        is_there = store.schedules.exists(occurrence.schedule_id)
-    except StoreUnavailable:
+        orphaned = store.holds.orphaned([store.attempts.get(occurrence)])
+    except DulyError:
         return None  # what was recorded is recorded
-    return None if is_there else "none will be made: its schedule was deleted"
+    return "none will be made: its schedule was deleted" if orphaned else None
 
 
 @hold.command()

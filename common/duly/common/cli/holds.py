@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 from rich.console import RenderableType
@@ -14,6 +14,7 @@ from duly.common.cli.options import DEFAULT_LIMIT, paged, shared
 from duly.common.explain import cursors
 from duly.common.explain.holds import told_hold, why_waiting
 from duly.common.explain.words import cause, last_error
+from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.store.holds import Waiting
 
@@ -30,15 +31,15 @@ def holds(app: App, kind: str | None, limit: int, cursor: str | None) -> None:
     inner = cursors.HOLDS.decode(cursor)
     page, after = app.store.holds.page(limit, inner or "", Waiting(kind) if kind else None)
     next_cursor = cursors.HOLDS.encode(after)
-    app.show(
-        {"holds": [told_hold(held) for held in page], "next_cursor": next_cursor},
-        lambda: _draw(
-            page, output.more(next_cursor, "duly", "holds", *(["--kind", kind] if kind else [])), app.now_ms()
-        ),
-    )
+    more = output.more(next_cursor, "duly", "holds", *(["--kind", kind] if kind else []))
+    orphaned = app.store.holds.orphaned(page)
+    told = [told_hold(held, orphaned=held.occurrence in orphaned) for held in page]
+    app.show({"holds": told, "next_cursor": next_cursor}, lambda: _draw(page, orphaned, more, app.now_ms()))
 
 
-def _draw(page: Sequence[OccurrenceRecord], more: RenderableType | None, now_ms: int) -> RenderableType:
+def _draw(
+    page: Sequence[OccurrenceRecord], orphaned: Collection[Occurrence], more: RenderableType | None, now_ms: int
+) -> RenderableType:
     if not page:
         return output.cell("nothing is held, and no run waits to be approved")
     parts: list[RenderableType] = []
@@ -56,17 +57,23 @@ def _draw(page: Sequence[OccurrenceRecord], more: RenderableType | None, now_ms:
                 ("reviewer", held.review_owner or "(nobody is named)"),
             ]
         )
-        parts += [described, what_to_do(held), ""]
+        parts += [described, what_to_do(held, orphaned=held.occurrence in orphaned), ""]
     explained = "OUTCOME: no-committed-result (try again), committed (done), abandoned (give up)"
     any_held = any(not held.awaits_approval for held in page)
     return output.stack(*parts, output.cell(explained) if any_held else None, more)
 
 
-def what_to_do(record: OccurrenceRecord) -> RenderableType:
-    """The command that resolves a hold or approves a run, to copy and complete."""
+def what_to_do(record: OccurrenceRecord, *, orphaned: bool) -> RenderableType:
+    """The command that resolves a hold or approves a run, to copy and complete.
+
+    ``orphaned``: its schedule was deleted, and nothing of it is attempted again.
+    """
     where = [record.occurrence.schedule_id, str(record.occurrence.tick_ms)]
     if record.awaits_approval:
         return output.command("duly", "hold", "approve", *where, f"--by {shlex.quote(record.review_owner)}")
+    if orphaned:
+        said = "its schedule was deleted, so that no attempt follows; with OUTCOME committed or abandoned:"
+        return output.stack(output.cell(said), _resolve(record, "--outcome OUTCOME"))
     if record.attempt < record.retry_budget:
         return _resolve(record, "--outcome OUTCOME")
     return output.stack(

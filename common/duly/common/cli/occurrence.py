@@ -70,7 +70,7 @@ def _draw(told: Explained, record: OccurrenceRecord) -> RenderableType:
     )
     return output.stack(
         stands,
-        output.stack("", what_to_do(record)) if record.waits_because else None,
+        output.stack("", what_to_do(record, orphaned=told.orphaned)) if record.waits_because else None,
         "",
         output.facts(_facts(record)),
         _draw_timeline(told),

@@ -8,12 +8,13 @@ from duly.common.explain.words import hold_reason
 from duly.common.records.occurrence import OccurrenceRecord
 
 
-def told_hold(record: OccurrenceRecord) -> dict[str, Any]:
+def told_hold(record: OccurrenceRecord, *, orphaned: bool) -> dict[str, Any]:
     """What waits, as `--json` and the API print it: the record, why it waits, and the decision that holds it."""
     verdict = record.decisions[-1].again() if record.hold_reason and record.decisions else None
     return {
         **record.to_dict(),
         "reason": record.waits_because,
+        "schedule_deleted": orphaned,
         "decision": None if verdict is None else verdict.to_dict(),
     }
 

@@ -29,6 +29,8 @@ class Explained:
     explanation: str
     released_by: str | None
     """What ends the state it is in; None when it is over, or has no record."""
+    orphaned: bool
+    """Whether its schedule was deleted since it was enqueued: nothing of it is attempted again."""
     judged: Judged | None
     timeline: Sequence[RunEvent]
     """Every transition that history still holds, the oldest first; see `trimmed`."""
@@ -77,21 +79,24 @@ def explain_occurrence(store: Store, occurrence: Occurrence) -> Explained:
     if record is None:
         absence = explain_absence(store, occurrence, timeline, now_ms)
         ahead = None if absence.case is None else judged_ahead(absence.case)
-        return Explained(occurrence, now_ms, None, absence.explanation, None, ahead, timeline, absence.events)
-    released_by = _released_by(store, record, now_ms)
-    said = words.state(record, now_ms)
-    return Explained(occurrence, now_ms, record, said, released_by, judged_of(store, record), timeline)
+        return Explained(occurrence, now_ms, None, absence.explanation, None, False, ahead, timeline, absence.events)
+    orphaned = bool(store.holds.orphaned([record]))
+    released_by = _released_by(store, record, now_ms, orphaned=orphaned)
+    said, judged = words.state(record, now_ms), judged_of(store, record)
+    return Explained(occurrence, now_ms, record, said, released_by, orphaned, judged, timeline)
 
 
-def _released_by(store: Store, record: OccurrenceRecord, now_ms: int) -> str | None:
+def _released_by(store: Store, record: OccurrenceRecord, now_ms: int, *, orphaned: bool) -> str | None:
     """What ends the state it is in; for a pending one, what stands before that."""
     released_by = words.release(record, now_ms)
     if record.state is not OccurrenceState.PENDING:
         return released_by
+    if orphaned:
+        return "its next delivery, which cancels it: its schedule was deleted"
     try:
         held = store.schedules.get(record.occurrence.schedule_id).held
     except ScheduleNotFound:
-        return "its next delivery, which cancels it: its schedule was deleted"
+        return released_by  # deleted a moment ago
     return (
         f"the reviewer of {count(held, 'hold')} of its schedule (duly holds); then {released_by}"
         if held

@@ -76,7 +76,7 @@ _TRANSITIONS: dict[tuple[str, str | None], str] = {
     ("began", "INTERVAL_RUN_REVIEW_REQUIRED"): "began",
     ("began", "BOUNDED_CATCH_UP_REVIEW_REQUIRED"): "began: a bounded catch-up",
     ("delivered", "due"): "delivered",
-    ("delivered", "again"): "delivered again: job was gone",
+    ("delivered", "again"): "delivered again: was not queued",
     ("refused", "owned"): "refused: another owns it",
     ("coalesced", "newer_tick_due"): "gave way to a newer tick",
     ("succeeded", "resolved"): "succeeded, says a reviewer",

@@ -98,6 +98,8 @@ class OccurrenceRecord:
     approved_by: str | None
     version: int
     """Counts the changes of the record: a hold is resolved at the version that its reviewer looked at."""
+    incarnation: str | None
+    """Which schedule of its id it belongs to: one that is deleted and written anew is another."""
     decisions: tuple[RecordedDecision, ...]
     """What the contract decided of its attempts, the oldest first."""
 
@@ -167,6 +169,7 @@ class OccurrenceRecord:
             approval=fields.get("approval", "automatic"),
             approved_by=fields.get("approved_by"),
             version=number("version") or 0,
+            incarnation=fields.get("incarnation"),
             decisions=decisions_of(occurrence, fields),
         )
 
@@ -178,7 +181,7 @@ class OccurrenceRecord:
             "tick_at": to_rfc3339(self.occurrence.tick_ms),
         }
         for name in self.__slots__:
-            if name in {"occurrence", "decisions"}:
+            if name in {"occurrence", "incarnation", "decisions"}:
                 continue
             value = getattr(self, name)
             shown[name] = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 from duly.common.errors import InvalidField, OccurrenceNotFound, Refused
@@ -76,6 +77,18 @@ class HoldStore:
         with translated():
             reply = self._scripts.call("waiting", kinds=" ".join(left), most=most, after_ms=after_ms, after_name=name)
         return list(reply[1])
+
+    def orphaned(self, records: Sequence[OccurrenceRecord]) -> set[Occurrence]:
+        """Those whose schedule was deleted since they were enqueued, though another may have its id now.
+
+        Nothing of them is attempted again, whatever a reviewer finds.
+        """
+        ids = sorted({record.occurrence.schedule_id for record in records})
+        with translated(), self._client.pipeline(transaction=False) as pipe:
+            for schedule_id in ids:
+                pipe.hget(self._keys.schedule(schedule_id), "incarnation")
+            present = dict(zip(ids, pipe.execute(), strict=True))
+        return {each.occurrence for each in records if each.incarnation != present[each.occurrence.schedule_id]}
 
     def count(self) -> int:
         """How many occurrences are held."""

@@ -28,7 +28,9 @@ Kind = Annotated[Waiting | None, Query(description="Only holds, or only runs to 
 def listed(store: Reading, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Holds, then runs to be approved; the longest waiting first."""
     page, after = store.holds.page(limit, cursors.HOLDS.decode(cursor) or "", kind)
-    return JSON({"holds": [told_hold(each) for each in page], "next_cursor": cursors.HOLDS.encode(after)})
+    orphaned = store.holds.orphaned(page)
+    told = [told_hold(each, orphaned=each.occurrence in orphaned) for each in page]
+    return JSON({"holds": told, "next_cursor": cursors.HOLDS.encode(after)})
 
 
 @router.post(

@@ -237,6 +237,8 @@ class Hold(_Exact):
     retry_budget: int
     review_owner: str
     reason: str | None
+    schedule_deleted: bool
+    """Whether its schedule is gone: then no attempt follows, whatever a resolution says."""
     version: int
     decision: VerdictBody | None
 

@@ -41,6 +41,8 @@ class View:
     others: int
     skipped: str | None
     """How many ticks its quarantine has skipped since it is held; None where none was."""
+    orphaned: bool
+    """Whether its schedule was deleted since it was enqueued."""
     outcomes: Sequence[tuple[str, str, str]]
 
 
@@ -90,6 +92,7 @@ def _settle(
 def look(store: Store, occurrence: Occurrence) -> View:
     """The view; raises OccurrenceNotFound."""
     record = store.attempts.get(occurrence)
+    orphaned = bool(store.holds.orphaned([record]))
     return View(
         store.schedules.now_ms(),
         record,
@@ -99,7 +102,8 @@ def look(store: Store, occurrence: Occurrence) -> View:
         timeline_of(store, occurrence),
         max(0, _held(store, occurrence.schedule_id) - 1),
         _skipped(store, record),
-        _outcomes(record),
+        orphaned,
+        _outcomes(record, orphaned=orphaned),
     )
 
 
@@ -175,11 +179,13 @@ def _skipped(store: Store, record: OccurrenceRecord) -> str | None:
     return f"at least {count(skipped, 'tick')}" if cut else count(skipped, "tick")
 
 
-def _outcomes(record: OccurrenceRecord) -> list[tuple[str, str, str]]:
+def _outcomes(record: OccurrenceRecord, *, orphaned: bool) -> list[tuple[str, str, str]]:
     """What a reviewer can find, each with what happens next."""
     left = record.retry_budget - record.attempt
     again = (
-        f"Attempt {record.attempt + 1} of {record.retry_budget} is made next."
+        "It ends here: its schedule was deleted, so that no attempt follows."
+        if orphaned
+        else f"Attempt {record.attempt + 1} of {record.retry_budget} is made next."
         if left > 0
         else f"Its budget of {count(record.retry_budget, 'attempt')} is spent: allow at least 1 extra, made next."
     )
