@@ -13,7 +13,7 @@ from duly.common.errors import ScheduleExists
 from duly.common.records.definition import ScheduleDefinition, define
 from duly.common.store import Store
 from duly.common.store.scripts import Scripts, Value
-from duly.common.store.sweeping import terms
+from duly.common.store.terms import terms_of
 
 DAY_MS = 86_400_000
 """The period of plain schedules: long, or one of them would be due again while it is measured."""
@@ -89,7 +89,7 @@ def _arguments(definition: ScheduleDefinition, now_ms: int) -> dict[str, Value]:
     return {
         "schedule_id": definition.schedule_id,
         "definition": definition.to_json(),
-        "terms": terms(definition),
+        "terms": terms_of(definition),
         "next_run_ms": "" if next_ms is None else str(next_ms),
         "due_ms": "" if next_ms is None else str(definition.timetable.release_ms(next_ms)),
         "state": "active",

@@ -9,7 +9,7 @@ import redis
 from redis.client import Pipeline
 
 from duly.common.records.definition import define
-from duly.common.store.sweeping import terms
+from duly.common.store.terms import terms_of
 from tests.console.conftest import Console
 from tests.store.conftest import DEFAULTS, Bench
 
@@ -60,7 +60,7 @@ def write_many(bench: Bench, first: int, end: int) -> None:
         pipe.zadd(keys.schedules, {schedule_id: 0})
         pipe.zadd(keys.due, {schedule_id: int(pattern["next_run_ms"])})
     pipe.execute()
-    assert terms(definition)
+    assert terms_of(definition)
 
 
 def test_ten_thousand_schedules_cost_no_more_than_a_hundred(console: Console, bench: Bench, counting: Counting) -> None:

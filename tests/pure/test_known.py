@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from duly.common.records.definition import ScheduleDefinition, define
-from duly.common.store.sweeping import DueSchedule
+from duly.common.store.survey import DueSchedule
 from duly.scheduler.known import Definitions, Known
 
 

@@ -12,7 +12,7 @@ from duly.common.records.evidence import Reconciled
 from duly.common.store import carry
 from duly.common.store.attempts import AttemptStore, Carried, CarriedOut, Judgement
 from duly.common.store.schedules import ScheduleStore
-from duly.common.store.sweeping import DueSchedule
+from duly.common.store.survey import DueSchedule
 from duly.common.store.turns import TurnStore
 from duly.scheduler import missed_run
 from duly.scheduler.known import Definitions

@@ -15,8 +15,8 @@ from duly.common.instant import to_rfc3339
 from duly.common.records.evidence import Evidence, RecordedDecision
 from duly.common.records.occurrence import Effects
 from duly.common.store.attempts import Carried, Claim, Ending
+from duly.common.store.dispatch import DispatchOrder
 from duly.common.store.holds import Resolution
-from duly.common.store.sweeping import DispatchOrder
 from duly.worker.gate import judge
 from tests.failover import forget_the_lease
 from tests.store.conftest import Bench

@@ -13,7 +13,9 @@ from rq.serializers import JSONSerializer
 from duly.common.errors import Refused, StoreRefused, StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
-from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, SweepStore, TickOrder, WatchedOccurrence
+from duly.common.store.dispatch import Action, DispatchOrder, TickOrder
+from duly.common.store.survey import DueSchedule, WatchedOccurrence
+from duly.common.store.sweeping import SweepStore
 from duly.scheduler import known, pace, sweep
 from duly.scheduler.hooks import EnqueueContext
 from duly.scheduler.sweep import Sweeper

@@ -8,7 +8,7 @@ from duly.common.contract import Case, Decision, holds_before_lease, standing_ho
 from duly.common.identity import Occurrence, idempotency_key
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.evidence import unleased_case
-from duly.common.store.sweeping import Action, TickOrder
+from duly.common.store.dispatch import Action, TickOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from duly.common.errors import InvalidField
 from duly.common.records.definition import ScheduleDefinition
-from duly.common.store.sweeping import Action, TickOrder
+from duly.common.store.dispatch import Action, TickOrder
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 from duly.common.records.definition import ScheduleDefinition
-from duly.common.store.sweeping import DueSchedule
+from duly.common.store.survey import DueSchedule
 from duly.common.timetable import Timetable
 from duly.scheduler.admission import Admission
 from duly.scheduler.missed_run import MissedRuns

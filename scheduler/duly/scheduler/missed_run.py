@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from duly.common.records.definition import MissedRunPolicy, ScheduleDefinition
-from duly.common.store.sweeping import Action, TickOrder
+from duly.common.store.dispatch import Action, TickOrder
 from duly.common.timetable import TickRange, Timetable
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from duly.common.errors import DulyError
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store, carry
-from duly.common.store.sweeping import Action, DispatchOrder, DueSchedule, TickOrder
+from duly.common.store.dispatch import Action, DispatchOrder, TickOrder
+from duly.common.store.survey import DueSchedule
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.known import Definitions, Known, known
 from duly.scheduler.missed_run import Plan, last_release_ms, plan, plan_carried

@@ -10,7 +10,8 @@ from itertools import chain, groupby
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.store import Store
-from duly.common.store.sweeping import Action, DispatchOrder, DispatchReply, Survey, SurveyAsked
+from duly.common.store.dispatch import Action, DispatchOrder, DispatchReply, encode_orders
+from duly.common.store.survey import Survey, SurveyAsked
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.orders import Planner, failing
 from duly.scheduler.pace import FEWEST_TICKS, Pace
@@ -125,7 +126,7 @@ class Sweeper:
             orders = self._planner.orders([due for _, due in group], at_ms)
             batch = next(self._batches(filter(_is_plain, orders), self._pace.ticks), None)
             if batch is not None:
-                self._prepared.append(_Prepared(at_ms, batch, self._store.sweeping.encoded(batch, at_ms)))
+                self._prepared.append(_Prepared(at_ms, batch, encode_orders(batch, at_ms)))
 
     def dispatch_prepared(self, token: str, instant_ms: int) -> bool:
         """Dispatch what was prepared for the instant, which has come by the caller's own clock; the store's decides.
@@ -167,7 +168,7 @@ class Sweeper:
         It gets small ones first, so as not to wait for a large one to be planned.
         """
         planned = self._batches(orders, min(FEWEST_TICKS, self._pace.ticks))
-        batches = ((batch, self._store.sweeping.encoded(batch, now_ms)) for batch in planned)
+        batches = ((batch, encode_orders(batch, now_ms)) for batch in planned)
         following = next(batches, None)
         done: list[tuple[list[DispatchOrder], list[DispatchReply] | None]] = []
         while following is not None:

@@ -22,7 +22,7 @@ from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 from duly.common.store.schedule_reader import ScheduleReader, UnusableSchedule
 from duly.common.store.scripts import Scripts, Value
-from duly.common.store.sweeping import terms
+from duly.common.store.terms import terms_of
 from duly.common.timetable import TickRange, Timetable
 
 _ATTEMPTS = 10
@@ -65,7 +65,7 @@ class ScheduleStore(ScheduleReader):
                 "add_schedule",
                 schedule_id=definition.schedule_id,
                 definition=definition.to_json(),
-                terms=terms(definition),
+                terms=terms_of(definition),
                 next_run_ms=_text(next_ms),
                 due_ms=_release(definition.timetable, next_ms) if paused is None else _text(until_ms),
                 state=ScheduleState.ACTIVE.value if paused is None else ScheduleState.PAUSED.value,
@@ -90,7 +90,9 @@ class ScheduleStore(ScheduleReader):
             record = self._at_revision(schedule_id, revision)
             definition = changed_definition(record.definition, changes)
             edit, arguments = self._plan_edit(record, definition)
-            return self._call("update_schedule", definition=definition.to_json(), terms=terms(definition), **arguments)
+            return self._call(
+                "update_schedule", definition=definition.to_json(), terms=terms_of(definition), **arguments
+            )
 
         self._raise_for(self._until_settled(attempt)[0], schedule_id)
         assert edit is not None

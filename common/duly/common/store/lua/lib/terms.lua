@@ -1,4 +1,4 @@
--- What the scripts need of a definition, as the schedule's hash keeps it (`duly.common.store.sweeping.terms`): the digest
+-- What the scripts need of a definition, as the schedule's hash keeps it (`duly.common.store.terms`): the digest
 -- of its work, a space, and as JSON what other schedules may have as well. That is read once for all that have it.
 
 local shared_terms = {}
