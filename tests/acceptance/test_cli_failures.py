@@ -65,6 +65,7 @@ def test_an_unreachable_redis_that_nobody_named_says_so_and_names_a_way_out(
         ("redis://ann:secret@127.0.0.1:{port}/3", "127.0.0.1:{port}/3"),
         ("redis://:secret@127.0.0.1:{port}?db=4", "127.0.0.1:{port}/4"),
         ("redis://[::1]:{port}", "[::1]:{port}/0"),
+        ("rediss://127.0.0.1:{port}", "127.0.0.1:{port}/0 with TLS"),
         ("unix://ann:secret@/nowhere/redis.sock?db=2", "/nowhere/redis.sock database 2"),
     ],
 )

@@ -41,9 +41,9 @@ class Run:
     """Grows with every lease of the fleet: a receiver that refuses smaller ones is safe from late owners."""
     deadline: datetime
     """When the time-out ends the attempt (aware, UTC)."""
-    _lease: Lease
-    _attempts: Renewals
-    _result_ref: str = field(default="")
+    _lease: Lease = field(repr=False)
+    _attempts: Renewals = field(repr=False)
+    _result_ref: str = field(default="", repr=False)
 
     @property
     def tick(self) -> datetime:

@@ -41,7 +41,7 @@ def _actor() -> str:
 
 
 def _address(url: str) -> str:
-    """``host:port/db``, or the path of a socket."""
+    """``host:port/db``, and whether with TLS; or the path of a socket."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "localhost", parts.port or 6379
@@ -51,7 +51,8 @@ def _address(url: str) -> str:
     if parts.scheme == "unix":
         return parts.path + (f" database {database}" if database else "")
     host = f"[{host}]" if ":" in host else host
-    return f"{host}:{port}/{database or parts.path.strip('/') or 0}"
+    securely = " with TLS" if parts.scheme == "rediss" else ""
+    return f"{host}:{port}/{database or parts.path.strip('/') or 0}{securely}"
 
 
 @dataclass
