@@ -88,15 +88,22 @@ def test_exactly_the_ticks_older_than_the_limit_are_too_late(
 
 
 @settings(deadline=None, max_examples=200)
-@given(schedules, firsts, st.integers(0, 20_000), st.integers(0, 20_000))
+@given(schedules, firsts, st.integers(0, 20_000), st.integers(0, 20_000), st.integers(1, 9))
 def test_carried_ticks_are_settled_up_to_the_edit_whatever_their_jitter(
-    definition: ScheduleDefinition, first: int, until: int, later: int
+    definition: ScheduleDefinition, first: int, until: int, later: int, most: int
 ) -> None:
     due = list(range(first, first + until + 1, PERIOD))
-    plan_ = plan_carried(definition, first, first + until, first + until + later)
-    count = plan_.dropped.count if plan_.dropped else 0
-    assert kept(plan_) == due[-(definition.backfill_limit or 1) :]
-    assert count + len(plan_.ticks) == len(due)
+    settled, dropped, at = [], 0, first
+    while True:
+        plan_ = plan_carried(definition, at, first + until, first + until + later, most)
+        assert len(plan_.ticks) <= most
+        settled += kept(plan_)
+        dropped += plan_.dropped.count if plan_.dropped else 0
+        if plan_.until_ms is None or plan_.next_ms is None:
+            break
+        at = plan_.next_ms
+    assert settled == due[-(definition.backfill_limit or 1) :]
+    assert dropped + len(settled) == len(due)
 
 
 def test_the_end_of_a_schedule_leaves_it_without_a_next_tick() -> None:

@@ -14,11 +14,13 @@ from duly.common.errors import Refused, StoreRefused, StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.store import jobs
 from duly.common.store.dispatch import Action, DispatchOrder, TickOrder
+from duly.common.store.scripts import Scripts
 from duly.common.store.survey import DueSchedule, WatchedOccurrence
 from duly.common.store.sweeping import SweepStore
 from duly.scheduler import known, pace, sweep
 from duly.scheduler.hooks import EnqueueContext
-from duly.scheduler.sweep import Sweeper
+from duly.scheduler.orders import TICKS_PER_SCHEDULE
+from duly.scheduler.sweep import MOST_PAUSES, Sweeper
 from tests.conftest import Backend
 from tests.store.conftest import Bench, definition
 
@@ -480,11 +482,95 @@ def test_what_carried_ticks_drop_is_recorded_once_however_often_they_fail(fake: 
     for _ in range(5):
         bench.sweep()
         bench.pass_time(70_000)
-    [failed] = bench.store.trails.events("docs", 100)[0]
+    failed, dropped = bench.store.trails.events("docs", 100)[0]
     assert (failed.reason, failed.count) == ("backpressure", 5)
+    assert (dropped.reason, dropped.count, dropped.last_tick_ms) == ("backlog_dropped", 9, START + 900)
     fake.client.delete("rq:queue:default")
     bench.sweep()
-    assert [e.count for e in bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"][-1] == 9
+    assert (START + 1_000, "enqueued", "accepted") in bench.events()
+    assert [e.count for e in bench.store.trails.events("docs", 100)[0] if e.last_tick_ms < START + 1_000] == [9]
+
+
+@pytest.mark.parametrize("limit", [50, 51, 150, 1_000])
+def test_an_edit_leaves_a_record_of_what_its_backlog_dropped_however_many_of_it_are_run(
+    fake_bench: Bench, limit: int
+) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=limit)
+    fake_bench.pass_time(120_000)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
+    fake_bench.take_duty()
+    steps, more = [], True
+    while more:
+        done = fake_bench.sweeper.sweep_once(fake_bench.token)
+        assert done is not None
+        steps.append(done.ticks)
+        more = done.more
+    assert (sum(steps), max(steps)) == (limit, TICKS_PER_SCHEDULE)
+    dropped = [e for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
+    last = START + 120_000 - 100 * limit
+    assert [(e.count, e.first_tick_ms, e.last_tick_ms) for e in dropped] == [(1_200 - limit, START + 100, last)]
+    assert len(fake_bench.queue()) == limit
+
+
+def test_carried_ticks_in_parts_are_not_cut_by_their_own_first_tick_running(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
+    fake_bench.pass_time(15_000)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
+    fake_bench.sweeper.sweep_once(fake_bench.token)
+    fake_bench.running(Occurrence("docs", START + 100))
+    fake_bench.sweep()
+    assert {reason for _, _, reason in fake_bench.events()} == {"accepted"}
+    assert fake_bench.backend.client.zcard(fake_bench.store.keys.pending("docs")) == 149
+
+
+def test_carried_ticks_that_are_deleted_midway_are_all_on_record(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
+    fake_bench.pass_time(20_000)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
+    fake_bench.sweeper.sweep_once(fake_bench.token)
+    fake_bench.store.schedules.delete("docs")
+    dropped = [e.count for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
+    assert sorted(dropped) == [50, 100]
+
+
+def test_carried_ticks_edited_midway_are_all_on_record(fake_bench: Bench) -> None:
+    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
+    fake_bench.pass_time(20_000)
+    fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
+    fake_bench.sweeper.sweep_once(fake_bench.token)
+    fake_bench.running(Occurrence("docs", START + 5_100))
+    fake_bench.store.schedules.update("docs", {"spec": "@every:7200000"})
+    fake_bench.sweep()
+    dropped = [e.count for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
+    assert dropped == [50]
+    assert fake_bench.backend.client.zcard(fake_bench.store.keys.pending("docs")) == 149
+
+
+def test_pauses_that_end_together_keep_no_other_schedule_from_its_turn(
+    fake_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ms = fake_bench.store.schedules.now_ms()
+    names = [f"p{number:03}" for number in range(MOST_PAUSES + 5)]
+    for name in names:
+        fake_bench.add(schedule_id=name)
+        fake_bench.store.schedules.pause(name, "for a while", now_ms + 1_000)
+    fake_bench.add(schedule_id="z")
+    fake_bench.pass_time(2_000)
+    calls: list[str] = []
+    plain = Scripts.call
+
+    def call(scripts: Scripts, name: str, *rest: Any, **arguments: Any) -> Any:
+        calls.append(name)
+        return plain(scripts, name, *rest, **arguments)
+
+    monkeypatch.setattr(Scripts, "call", call)
+    done = fake_bench.sweeper.sweep_once(fake_bench.token)
+    assert done is not None
+    assert done.more
+    assert calls.index("dispatch") < calls.index("resume_schedule")
+    assert calls.count("resume_schedule") == MOST_PAUSES
+    fake_bench.sweep()
+    assert {fake_bench.store.schedules.get(name).state.value for name in names} == {"active"}
 
 
 def test_a_tick_that_newer_zone_data_took_away_is_passed_over_without_a_busy_loop(fake_bench: Bench) -> None:

@@ -55,12 +55,18 @@ def plan(missed: MissedRuns, timetable: Timetable, next_run_ms: int, now_ms: int
     return _settle(missed, timetable, next_run_ms, latest_ms, now_ms, most)
 
 
-def plan_carried(missed: MissedRuns, timetable: Timetable, next_run_ms: int, until_ms: int, now_ms: int) -> Plan:
-    """Plan the ticks up to ``until_ms`` of a definition that was edited since; none of them is left over."""
+def plan_carried(
+    missed: MissedRuns, timetable: Timetable, next_run_ms: int, until_ms: int, now_ms: int, most: int
+) -> Plan:
+    """Plan the ticks up to ``until_ms`` of a definition that was edited since: at most ``most``.
+
+    Where a part is left for later the plan has ``until_ms``, and stands at the first tick of it; what it says of the
+    ticks after ``until_ms`` means nothing, since they are another definition's.
+    """
     passed = timetable.range_between(next_run_ms, until_ms)
     if passed is None:
         return Plan([], None, None, None)
-    return _settle(missed, timetable, next_run_ms, passed.last_ms, now_ms, missed.backfill_limit or 1)
+    return _settle(missed, timetable, next_run_ms, passed.last_ms, now_ms, most)
 
 
 def last_release_ms(timetable: Timetable, next_run_ms: int, until_ms: int) -> int | None:

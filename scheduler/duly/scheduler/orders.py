@@ -83,14 +83,17 @@ class Planner:
             return DispatchOrder(
                 due, present.rules.queue, present.revision, [], None, due.next_run_ms, released_ms, due.carry
             )
-        plan_ = plan_carried(of.rules.missed_runs, of.timetable, first.next_run_ms, first.until_ms, now_ms)
+        missed = of.rules.missed_runs
+        plan_ = plan_carried(missed, of.timetable, first.next_run_ms, first.until_ms, now_ms, TICKS_PER_SCHEDULE)
+        if plan_.until_ms is not None and plan_.next_ms is not None:
+            rest.insert(0, replace(first, next_run_ms=plan_.next_ms))
         next_due_ms = None if due.next_run_ms is None else present.timetable.release_ms(due.next_run_ms)
         return replace(
             self._order(due, of, plan_, now_ms, None),
             new_next_ms=due.next_run_ms,
             new_due_ms=now_ms if rest else next_due_ms,
             new_carry=carry.dump(rest),
-            backlog_until_ms=first.until_ms if first.asked_for else None,
+            asked_for=first.asked_for,
         )
 
     def _load_definitions(self, schedules: Iterable[DueSchedule]) -> None:

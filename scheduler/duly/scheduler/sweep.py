@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import DulyError, StoreRefused, StoreUnavailable
 from duly.common.store import Store
 from duly.common.store.dispatch import Action, DispatchOrder, DispatchReply, encode_orders
-from duly.common.store.survey import Survey, SurveyAsked
+from duly.common.store.survey import DueSchedule, Survey, SurveyAsked
 from duly.scheduler.hooks import Hooks
 from duly.scheduler.orders import Planner, failing
 from duly.scheduler.pace import FEWEST_TICKS, Pace
@@ -22,6 +22,8 @@ PAGE = 500
 """Schedules and occurrences that one step looks at; the rest are next, oldest first."""
 MOST_PAGES_ON = 4
 """Pages that are asked for beyond one another: what comes to the front meanwhile is seen by the look after them."""
+MOST_PAUSES = 20
+"""Pauses that one step ends; the others are still due, and the next step's."""
 AHEAD = 100
 """Schedules that are prepared for instants to come."""
 PREPARED_FOR_MS = 50
@@ -92,9 +94,8 @@ class Sweeper:
         for due in survey.schedules:
             if due.state == "unreadable":
                 log.error("schedule %s cannot be read", due.schedule_id, extra={"action": "unreadable"})
-        orders = chain(list(self._end_pauses(survey)), self._planner.orders(survey.schedules, survey.now_ms))
         ticks, more, instants = 0, False, [survey.upcoming_ms]
-        for batch, replies in self._carried_out(token, orders, survey.now_ms):
+        for batch, replies in self._schedules_settled(token, survey):
             if replies is None:
                 return None
             instants += [order.new_due_ms for order in batch]
@@ -108,7 +109,7 @@ class Sweeper:
             if word == "held":
                 log.warning("%s: HELD for its reviewer (duly holds)", watched.occurrence, extra={"action": "held"})
         self._planner.forget()
-        more |= any(due.state == "paused" for due in survey.schedules)  # each was ended, or moved to wait its turn
+        more |= any(due.state == "paused" for due in survey.schedules)  # ended, moved to wait its turn, or left
         more |= survey.more_schedules or survey.more_occurrences or "changed" in words
         return Sweep(survey.clock_ms, _earliest(instants), ticks, len(words), more)
 
@@ -159,6 +160,14 @@ class Sweeper:
     def prepared_ms(self) -> int | None:
         """The next instant that is prepared for, in epoch milliseconds; None when none is."""
         return self._prepared[0].instant_ms if self._prepared else None
+
+    def _schedules_settled(
+        self, token: str, survey: Survey
+    ) -> Iterator[tuple[list[DispatchOrder], list[DispatchReply] | None]]:
+        """What is due goes first: a pause takes several calls to end, and many may end at one instant."""
+        yield from self._carried_out(token, self._planner.orders(survey.schedules, survey.now_ms), survey.now_ms)
+        over = [due for due in survey.schedules if due.state == "paused"][:MOST_PAUSES]
+        yield from self._carried_out(token, list(self._end_pauses(over, survey.now_ms)), survey.now_ms)
 
     def _carried_out(
         self, token: str, orders: Iterable[DispatchOrder], now_ms: int
@@ -218,11 +227,11 @@ class Sweeper:
             replies += reply
         return replies
 
-    def _end_pauses(self, survey: Survey) -> Iterator[DispatchOrder]:
+    def _end_pauses(self, paused: Iterable[DueSchedule], now_ms: int) -> Iterator[DispatchOrder]:
         """End the pauses that are over; an order for each schedule that cannot be, so that it waits its turn."""
-        for due in survey.schedules:
+        for due in paused:
             until_ms = due.paused_until_ms
-            if due.state != "paused" or until_ms is None or until_ms > survey.now_ms:
+            if until_ms is None or until_ms > now_ms:
                 continue
             try:
                 self._as_sweep.schedules.resume(due.schedule_id, revision=int(due.revision), ended_ms=until_ms)
@@ -230,7 +239,7 @@ class Sweeper:
                 raise
             except DulyError as error:
                 log.error("pause of %s not ended: %s", due.schedule_id, error.code, extra={"action": "resume"})
-                yield failing(due, survey.now_ms)
+                yield failing(due, now_ms)
 
     def _report(self, orders: list[DispatchOrder], replies: list[DispatchReply]) -> None:
         for order, reply in zip(orders, replies, strict=True):

@@ -49,8 +49,9 @@ class DispatchOrder:
     new_due_ms: int | None
     new_carry: str = ""
     backlog_until_ms: int | None = None
-    """The last tick of a backlog that this order is one part of, while parts are left; the last of carried ticks that
-    somebody asked for, which wait their turn where others would be skipped."""
+    """The last tick of a backlog that this order is one part of, while parts are left."""
+    asked_for: bool = False
+    """Somebody wants these ticks: they wait their turn where others would be skipped."""
     definition: ScheduleDefinition | None = None
     """What the ticks belong to. Needed of carried ones: the scripts know the schedule's present definition."""
 
@@ -88,7 +89,7 @@ def _row(order: DispatchOrder) -> list[object]:
         _text(seen.next_run_ms), seen.carry,
         _text(order.new_next_ms), _text(order.new_due_ms), order.new_carry,
         *((str(dropped.count), str(dropped.first_ms), str(dropped.last_ms)) if dropped else ("0", "", "")),
-        _text(order.backlog_until_ms),
+        _text(order.backlog_until_ms), "1" if order.asked_for else "",
         # Only carried ticks bring terms along: those of the definition they belong to.
         terms_of(order.definition) if seen.carry and order.definition else "",
         [(str(tick.tick_ms), str(tick.jitter_ms), tick.action.value, tick.reason) for tick in order.ticks],

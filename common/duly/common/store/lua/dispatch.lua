@@ -6,8 +6,9 @@
 --   jobs: for each queue what all its jobs share, names and values
 --   schedules: one after another, each
 --     [schedule_id, revision, definition_revision, incarnation, next_run_ms, carry, new_next_ms, new_due_ms, new_carry,
---      dropped count, first, last, backlog_until_ms (empty: nothing is left for later; with carried ticks: they wait
---      where others would be skipped), terms (empty: the schedule's own), ticks: [tick_ms, jitter_ms, action, reason]]
+--      dropped count, first, last, backlog_until_ms (empty: nothing of the backlog is left for later), asked_for ('1':
+--      somebody wants these ticks; they wait where others would be skipped), terms (empty: the schedule's own),
+--      ticks: [tick_ms, jitter_ms, action, reason]]
 -- action: enqueue | skip | fail | hold. A tick that fails stops its schedule there: it stays due, after a growing wait.
 -- A tick that is held becomes an occurrence that nobody may attempt. Orders that were planned for another time
 -- than it is by this clock (`planned_ms`; with `until_ms` until then, else for ever) are not carried out.
@@ -35,12 +36,12 @@ local function read(row)
   if r[1] ~= revision or (r[2] or '') ~= next_run or (r[3] or '') ~= carry or r[4] ~= incarnation then
     return nil
   end
-  local terms, digest = terms_of(row[14] ~= '' and row[14] or r[7])
+  local terms, digest = terms_of(row[15] ~= '' and row[15] or r[7])
   local backlog = backlog_of(r[8])
   return {
     id = id, definition_revision = row[3], incarnation = incarnation, next_run = next_run, carry = carry,
     new_next = row[7], new_due = row[8], new_carry = row[9], dropped = row[10], dropped_first = row[11],
-    dropped_last = row[12], cut = row[13], terms = terms, digest = digest, ticks = row[15],
+    dropped_last = row[12], cut = row[13], asked_for = row[14] == '1', terms = terms, digest = digest, ticks = row[16],
     last_tick = tonumber(r[5] or '') and r[5] or '-1', failures = r[6], backlog = r[8] or '',
     waits_until = backlog and backlog.upto or 0, used_revision = r[9] or '', finished = r[10] or '',
   }
@@ -84,8 +85,8 @@ local function obstacle(s, tick)
     return { 'failed', 'backpressure' }
   end
   local busy = s.terms.overlap ~= 'allow' and is_busy(s.id, tick)
-  if s.carry ~= '' and s.cut ~= '' then
-    return nil, busy -- somebody asked for it
+  if s.asked_for then
+    return nil, busy
   end
   if tonumber(tick) <= s.waits_until then
     return nil, busy -- decided with the first part, when none was running; it waits its turn
@@ -104,9 +105,10 @@ end
 local function keep_definition(s)
   if s.carry == '' then
     s.used_revision = s.definition_revision
-  else
+  elseif not s.keeps_definition then
     local definition = cjson.decode(s.carry)[1][1]
     redis.call('HSET', SUPERSEDED .. s.id, s.incarnation .. '.' .. s.definition_revision, definition)
+    s.keeps_definition = true
   end
 end
 
@@ -226,12 +228,6 @@ local function rest_of_backlog(s, done)
   return table.concat({ int(upto), int(count), first, s.dropped_last }, ' ')
 end
 
--- With carried ticks: once, with the first of them that is settled, however often it failed before.
-local function record_carried_drop(s)
-  audit_dropped(s.id, s.dropped, s.dropped_first, s.dropped_last)
-  s.dropped = '0'
-end
-
 -- The carried ticks from the one that has failed on; those before it are settled.
 local function rest_of_carry(s, tick)
   local carried = cjson.decode(s.carry)
@@ -271,8 +267,8 @@ local function apply(s)
     stay_due(s, s.next_run)
     return { 'backwards' }
   end
-  local done = { 'advanced' }
-  if s.carry == '' and s.cut == '' then
+  local done, passes_over = { 'advanced' }, s.dropped ~= '0'
+  if s.cut == '' and (s.carry == '' or #s.ticks > 0) then
     record_drops(s)
   end
   for _, t in ipairs(s.ticks) do
@@ -280,19 +276,15 @@ local function apply(s)
     done[#done + 1] = outcome .. ':' .. reason
     if outcome == 'failed' then
       done[1] = 'failed'
-      if s.carry == '' then
-        s.backlog = rest_of_backlog(s, done)
-      elseif #done > 2 then
+      s.backlog = rest_of_backlog(s, done)
+      if s.carry ~= '' and (passes_over or #done > 2) then
         s.carry = rest_of_carry(s, t[1])
       end
       stay_due(s, t[1])
       return done
     end
-    if s.carry ~= '' then
-      record_carried_drop(s)
-    end
   end
-  if s.carry == '' and s.cut ~= '' then
+  if s.cut ~= '' then
     s.backlog = rest_of_backlog(s, done)
   end
   advance(s)
