@@ -9,7 +9,7 @@ import pytest
 from duly.common.contract import Decision
 from duly.common.errors import InvalidField
 from duly.common.identity import Occurrence
-from duly.common.records.occurrence import Effects
+from duly.common.records.occurrence import Effects, OccurrenceState
 from duly.common.store import carry
 from duly.common.store.attempts import Carried, Claim, Ending, Lease
 from duly.common.store.holds import Resolution
@@ -265,6 +265,40 @@ def test_carried_ticks_that_cannot_be_read_starve_no_other_schedule(fake_bench: 
     assert fake_bench.events("other")[0][1] == "enqueued"
     with pytest.raises(InvalidField):
         carry.load(text)
+
+
+def test_bytes_that_are_no_text_in_one_schedule_starve_no_other(valkey_bench: Bench) -> None:
+    bench = valkey_bench  # a fake's JSON takes nothing but text
+    bench.add(spec="@every:1000")
+    client, keys = bench.backend.client, bench.store.keys
+    spoilt = {}
+    for field in client.hkeys(keys.schedule("docs")):
+        bench.add(schedule_id=field, spec="@every:1000")
+        client.hset(keys.schedule(field), field, b"\xff\xc3(")
+        spoilt[field] = client.hgetall(keys.schedule(field))
+    bench.pass_time(1_100)
+    bench.sweep()
+    assert bench.events("docs")[0][1] == "enqueued"
+    assert [each.schedule_id for each in bench.store.schedules.page(100)[0]].count("docs") == 1
+    for field in spoilt:
+        assert client.hget(keys.schedule(field), "revision") == spoilt[field]["revision"]
+
+
+def test_bytes_that_are_no_text_in_one_occurrence_starve_no_other(valkey_bench: Bench) -> None:
+    bench = valkey_bench
+    bench.doctored = True
+    bench.add(spec="@every:1000")
+    client, keys = bench.backend.client, bench.store.keys
+    good = bench.due()
+    bench.running(good, effects=Effects.UNSAFE)
+    for number, field in enumerate(client.hkeys(keys.occurrence(good))):
+        bad = Occurrence("docs", number)
+        client.hset(keys.occurrence(bad), mapping={**client.hgetall(keys.occurrence(good)), field: b"\xff"})
+        client.zadd(keys.watch, {str(bad): number})
+    bench.expire(good)
+    bench.sweep()
+    assert bench.record(good).state is OccurrenceState.HELD
+    assert bench.store.holds.page(100)[0]
 
 
 @pytest.mark.parametrize(

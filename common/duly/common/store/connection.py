@@ -15,6 +15,7 @@ from redis.retry import Retry
 from duly.common.errors import InvalidField, StoreRefused, StoreUnavailable
 
 SOCKET_TIMEOUT_S = 5.0
+TEXT_ERRORS = "surrogateescape"
 # redis-py's annotations describe decoding and not decoding, waiting and not waiting, all at once; what this
 # client gives is known from how `connect` opens it: decoded text.
 Client: TypeAlias = Any
@@ -32,6 +33,9 @@ def connect(url: str, *, decode: bool = True, socket_timeout_s: float = SOCKET_T
         raise InvalidField("--redis-url", f"must start with one of {', '.join(_SCHEMES)}")
     options: dict[str, Any] = {
         "decode_responses": decode,
+        # Bytes that are no text come and go unharmed, and are refused by whoever reads the record that they are in: one
+        # such record must not keep anybody from reading the others.
+        "encoding_errors": TEXT_ERRORS if decode else "strict",
         "socket_timeout": socket_timeout_s,
         "socket_connect_timeout": socket_timeout_s,
         "retry": Retry(NoBackoff(), 0),

@@ -12,7 +12,7 @@ from redis.exceptions import NoScriptError
 
 from duly.common.errors import StoreProtocolError
 from duly.common.settings import Settings
-from duly.common.store.connection import Client
+from duly.common.store.connection import TEXT_ERRORS, Client
 from duly.common.store.keys import Keys
 from duly.common.store.script_source import ScriptSource, source
 
@@ -178,5 +178,5 @@ class Scripts:
 
 def _packed(value: Value) -> bytes:
     """One argument as it goes to the server."""
-    data = value if isinstance(value, bytes) else str(value).encode()
+    data = value if isinstance(value, bytes) else str(value).encode("utf-8", TEXT_ERRORS)
     return b"$%d\r\n%b\r\n" % (len(data), data)
