@@ -61,7 +61,7 @@ SEEDS: dict[str, int] = {
     "give way: a manual run": 9,
     "give way: whatever the policy": 5,
     "give way: an approved run": 11,
-    "dispatch: a failed tick does not stay due": 22,
+    "dispatch: a failed tick does not stay due": 68,
     "dispatch: no audit of a tick": 0,
     "dispatch: the definition of carried ticks": 26,
     "dispatch: the drop of an interrupted backlog": 295,

@@ -119,5 +119,5 @@ ALL = [
     python("sweep: the version of a definition", Definitions, "get", _any_version, NO_TICK_LOST, OWN_DEFINITION),
     python("sweep: carried ticks of all but the first edit", carry, "dump", lambda _carried: "", NO_TICK_LOST),
     python("edit: due ticks are not carried", ScheduleStore, "_carry", staticmethod(lambda *_: ""), NO_TICK_LOST),
-    python("sweep: ends no pause", Sweeper, "_end_pauses", lambda _self, _survey: iter(()), FORGOTTEN),
+    python("sweep: ends no pause", Sweeper, "_end_pauses", lambda *_: iter(()), FORGOTTEN),
 ]  # fmt: skip
