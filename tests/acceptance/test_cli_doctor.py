@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +11,9 @@ import redis
 
 from duly.common.cli import checks
 from duly.common.cli.checks import Status, examine
-from tests.acceptance.conftest import Cli
+from duly.common.settings import Settings
+from duly.common.store import Store
+from tests.acceptance.conftest import ADD, Cli
 from tests.conftest import Backend
 
 pytestmark = pytest.mark.server
@@ -41,7 +43,7 @@ def test_a_safe_store_passes_every_check(valkey: Backend, configure: Callable[..
     assert {check["status"] for check in shown["checks"]} == {"ok"}
     assert {check["name"] for check in shown["checks"]} == {
         "reachable", "latency", "clock", "version", "role", "cluster", "eviction", "persistence", "fsync", "replicas",
-        "scripts", "queues",
+        "scripts", "permissions", "queues",
     }  # fmt: skip
 
 
@@ -81,6 +83,50 @@ def test_what_may_not_be_asked_is_unknown_and_never_guessed(valkey: Backend) -> 
     unknown = {name for name, status in shown.items() if status is Status.UNKNOWN}
     assert unknown == {"version", "role", "cluster", "eviction", "persistence", "fsync", "replicas"}
     valkey.client.execute_command("ACL", "DELUSER", "plain")
+
+
+@pytest.fixture
+def limited(valkey: Backend) -> Iterator[Callable[..., str]]:
+    """Makes the user `limited`, who may do what is given and no more; gives the URL with which it comes."""
+
+    def make(*rights: str) -> str:
+        valkey.client.execute_command("ACL", "SETUSER", "limited", "reset", "on", ">pw", *rights)
+        return str(valkey.url).replace("redis://", "redis://limited:pw@")
+
+    yield make
+    valkey.client.execute_command("ACL", "DELUSER", "limited")
+
+
+@pytest.mark.parametrize(
+    ("rights", "named"),
+    [
+        ("~* +@all", "PUBLISH duly:wake"),
+        ("~* &* +@all -xadd", "XADD duly:runs"),
+        ("~duly:* &* +@all", "RPUSH rq:queue:"),
+        ("~rq:* ~duly:* &rq:* &duly:* +@all", ""),
+    ],
+)
+def test_what_the_user_may_not_do_is_named_before_a_script_stops_half_way(
+    limited: Callable[..., str], rights: str, named: str
+) -> None:
+    url = limited(*rights.split())
+    shown = json.loads(Cli()("doctor", "--json", "--redis-url", url).stdout)
+    (check,) = [each for each in shown["checks"] if each["name"] == "permissions"]
+    refused = Store.connect(Settings(redis_url=url)).permissions.refused()
+    if not named:
+        assert (check["status"], refused) == ("ok", [])
+        return
+    assert check["status"] == "fail"
+    assert named in refused
+    assert refused[0] in check["detail"]
+    assert f"may not {refused[0]}" in Cli().refusal("scheduler", "--redis-url", url)
+
+
+def test_a_change_is_whole_though_nobody_may_be_woken(limited: Callable[..., str]) -> None:
+    cli = Cli(Store.connect(Settings(redis_url=limited("~*", "+@all"))))
+    shown = cli.json("schedule", "add", "docs", *ADD)
+    assert shown["schedule_id"] == "docs"
+    assert [each["what"] for each in cli.json("schedule", "changes", "docs")["changes"]] == ["created"]
 
 
 def test_an_unreachable_store_fails_without_a_guess(unreachable_url: str) -> None:

@@ -13,6 +13,7 @@ import redis
 from duly.common.clock import Clock, SystemClock, wall_ms
 from duly.common.errors import StoreUnavailable
 from duly.common.explain.text import duration
+from duly.common.store import Store
 from duly.common.store.connection import Client, translated
 from duly.common.store.script_source import SHEBANG
 
@@ -21,6 +22,7 @@ OLDEST_VALKEY = (7, 2)
 MAX_CLOCK_DIFFERENCE_MS = 1_000
 SLOW_PING_MS = 100.0
 _PINGS = 10
+_NAMED = 10
 
 
 class Status(StrEnum):
@@ -63,6 +65,19 @@ def examine(client: Client, clock: Clock | None = None) -> list[Check]:
         *_from_info(server),
         _scripts(client),
     ]
+
+
+def examine_permissions(store: Store) -> Check:
+    """Whether the user may make every call that the scripts make."""
+    try:
+        refused = store.permissions.refused()
+    except StoreUnavailable:
+        return Check("permissions", Status.UNKNOWN, "they could not be asked for", "see the check of scripts")
+    if refused:
+        advice = "allow these: a script that is refused one stops half-way, and state parts from its record"
+        more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+        return Check("permissions", Status.FAIL, f"not allowed: {', '.join(refused[:_NAMED])}{more}", advice)
+    return Check("permissions", Status.OK, "every call that the scripts make")
 
 
 def _allowed(ask: Callable[[], Any]) -> Any:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.checks import Check, Status, examine
+from duly.common.cli.checks import Check, Status, examine, examine_permissions
 from duly.common.cli.options import shared
 from duly.common.cli.queue_checks import examine_queues
 from duly.common.errors import DulyError
@@ -30,7 +30,7 @@ def doctor(app: App) -> None:
     """Is this Redis safe for leases, and are its schedules' queues duly's alone? Ends with 1 when a check fails."""
     checks = [_addressed(check, app) for check in examine(app.store.client)]
     if checks[0].status is Status.OK:
-        checks.append(examine_queues(app.store))
+        checks += [examine_permissions(app.store), examine_queues(app.store)]
     failed = [check.name for check in checks if check.status is Status.FAIL]
     app.show({"ok": not failed, "checks": [dataclasses.asdict(check) for check in checks]}, lambda: _draw(checks))
     if failed:

@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import click
 
 from duly.common.cli.app import App
-from duly.common.errors import DulyError
+from duly.common.errors import DulyError, StoreRefused
 from duly.common.explain.text import safe
 from duly.common.process.roles import Role, load_role
+from duly.common.store import Store
 from duly.common.store.connection import connect, translated
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -69,13 +70,17 @@ def role(name: str) -> Role:
 
 
 def check_store(app: App) -> None:
-    """Raises StoreUnavailable unless Redis answers. The connection is closed: no child inherits it."""
+    """Raises StoreUnavailable unless Redis answers, and lets us do what we must; no child inherits the connection."""
     client = connect(app.settings.redis_url)
     try:
         with translated():
             client.ping()
+        refused = Store(client, app.settings).permissions.refused()
     finally:
         client.close()
+    if refused:
+        more = f" and {len(refused) - 1} more (duly doctor)" if len(refused) > 1 else ""
+        raise StoreRefused(f"the Redis user in --redis-url may not {refused[0]}{more}")
 
 
 def configure_log(level: str) -> None:

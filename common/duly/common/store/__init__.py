@@ -27,6 +27,7 @@ from duly.common.store.fleet import FleetStore
 from duly.common.store.holds import HoldStore
 from duly.common.store.keys import Keys
 from duly.common.store.manual import ManualRuns
+from duly.common.store.permissions import Permissions
 from duly.common.store.schedules import ScheduleStore
 from duly.common.store.scripts import Scripts
 from duly.common.store.searching import ScheduleSearch
@@ -58,6 +59,7 @@ class Store:
         self.holds = HoldStore(client, self.keys, scripts)
         self.trails = TrailStore(client, self.keys)
         self.fleet = FleetStore(client, self.keys, scripts)
+        self.permissions = Permissions(self.keys, scripts)
 
     def acting_as(self, actor: str) -> Store:
         """The same store for somebody else: what changes through it is recorded as theirs.

@@ -109,7 +109,7 @@ def _header(body: str, label: str) -> str:
 
 def _bindings(keys: tuple[str, ...], names: tuple[str, ...], rest: str | None) -> str:
     bound = LIMITS + names
-    lines = [_binding(keys, "KEYS"), _binding(bound, "ARGV")]
+    lines = [_binding(names, table) for names, table in ((keys, "KEYS"), (bound, "ARGV")) if names]
     if rest:
         # unpack() would stop at some thousands of values.
         lines.append(f"local {rest} = {{}} for n = {len(bound) + 1}, #ARGV do {rest}[#{rest} + 1] = ARGV[n] end")

@@ -7,5 +7,5 @@ if redis.call('GET', DUTY) ~= token then
   return { 'not_held' }
 end
 redis.call('DEL', DUTY, DUTY_HOLDER)
-redis.call('PUBLISH', DUTY_FREE, '')
+redis.pcall('PUBLISH', DUTY_FREE, '')
 return { 'released' }

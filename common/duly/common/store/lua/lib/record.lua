@@ -77,8 +77,9 @@ local function watch(o, at_ms)
   redis.call('ZADD', WATCH, int(at_ms), o.member)
 end
 
+-- A user who may not is told by `permitted`; a transition does not end half-way for it.
 local function wake()
-  redis.call('PUBLISH', WAKE, '')
+  redis.pcall('PUBLISH', WAKE, '')
 end
 
 -- Pulls occurrences that wait for this schedule to the front of the sweep.
