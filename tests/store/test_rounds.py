@@ -410,6 +410,7 @@ def test_a_dismissed_work_horse_ends(bench: Bench, new_yard: Callable[..., Yard]
     [
         (signal.SIGALRM, "its lease could not be renewed in time, and the lease's timer ended it"),
         (signal.SIGKILL, "killed by SIGKILL"),
+        (37, "killed by signal 37"),
         (3 << 8, "exit code 3"),
         (None, "it ended, and nobody saw how"),
     ],

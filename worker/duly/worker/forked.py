@@ -8,6 +8,7 @@ import select
 import signal
 from dataclasses import dataclass
 
+from duly.common.process import ending
 from duly.worker.channel import Channel
 from duly.worker.group_guard import kill_group
 
@@ -101,7 +102,6 @@ def how_it_ended(status: int | None) -> str:
     """A work-horse's wait status, in words for the log."""
     if status is None:
         return "it ended, and nobody saw how"
-    code = os.waitstatus_to_exitcode(status)
-    if code == -signal.SIGALRM:
+    if os.waitstatus_to_exitcode(status) == -signal.SIGALRM:
         return "its lease could not be renewed in time, and the lease's timer ended it"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return ending.how_it_ended(status)

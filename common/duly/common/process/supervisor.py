@@ -20,6 +20,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from duly.common.clock import Clock, SystemClock
+from duly.common.process.ending import how_it_ended
 from duly.common.process.parent import die_with_parent
 from duly.common.process.roles import GIVE_UP, Role, RoleOptions
 from duly.common.settings import Settings
@@ -147,7 +148,7 @@ class Supervisor:
                 log.warning(
                     "%s ended (%s); starting it again in %d ms",
                     child.options.name,
-                    _how(status),
+                    how_it_ended(status),
                     child.wait_ms,
                     extra={"action": "restart"},
                 )
@@ -157,11 +158,6 @@ class Supervisor:
         for child in children:
             if child.pid is not None:
                 os.kill(child.pid, number)
-
-
-def _how(status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
 class _SignalPipe:
