@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from duly.common.clock import Clock
 from duly.common.process.local import LocalProcess
-from duly.common.process.supervisor import FIRST_RESTART_MS, LAST_RESTART_MS, STABLE_MS
+from duly.common.process.restarts import Restarts
 
 
 class Keeper:
@@ -17,7 +17,7 @@ class Keeper:
         self._processes = processes
         self._clock = clock
         self._say = say
-        self._waits = {each.name: FIRST_RESTART_MS for each in processes}
+        self._restarts = {each.name: Restarts() for each in processes}
         self._restart_at: dict[str, float] = {}
 
     def look(self) -> None:
@@ -29,11 +29,15 @@ class Keeper:
     def _look_after(self, process: LocalProcess) -> None:
         now_ms, name = self._clock.monotonic_ms(), process.name
         if name not in self._restart_at:
-            stable = now_ms - process.started_ms >= STABLE_MS
-            wait_ms = FIRST_RESTART_MS if stable else self._waits[name]
-            self._waits[name] = min(wait_ms * 2, LAST_RESTART_MS)
+            wait_ms = self._restarts[name].ended(now_ms, process.started_ms)
             self._restart_at[name] = now_ms + wait_ms
             self._say(f"{name} ended; starting it again in {wait_ms:.0f} ms.")
         if now_ms >= self._restart_at[name]:
             del self._restart_at[name]
+            self._start(process)
+
+    def _start(self, process: LocalProcess) -> None:
+        try:
             process.start()
+        except OSError as error:  # a full machine may have room again
+            self._say(f"{process.name} could not be started: {error.strerror}.")

@@ -22,14 +22,12 @@ from operator import itemgetter
 from duly.common.clock import Clock, SystemClock
 from duly.common.process.ending import how_it_ended
 from duly.common.process.parent import die_with_parent
+from duly.common.process.restarts import Restarts
 from duly.common.process.roles import GIVE_UP, Role, RoleOptions
 from duly.common.settings import Settings
 
 log = logging.getLogger(__name__)
 
-FIRST_RESTART_MS = 500.0
-LAST_RESTART_MS = 15_000.0
-STABLE_MS = 30_000.0
 ECHO_MS = 1_000.0
 """A second signal within this time is taken for an echo of the first: terminals and `timeout` send two."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
@@ -41,7 +39,7 @@ class _Child:
     options: RoleOptions
     pid: int | None = None
     started_ms: float = 0.0
-    wait_ms: float = FIRST_RESTART_MS
+    restarts: Restarts = field(default_factory=Restarts)
     restart_at_ms: float = 0.0
 
 
@@ -84,7 +82,7 @@ class Supervisor:
             now_ms = self.clock.monotonic_ms()
             for child in children:
                 if child.pid is None and child.restart_at_ms <= now_ms:
-                    self._start(child)
+                    self._start_if_possible(child)
             waiting = [child.restart_at_ms for child in children if child.pid is None]
             received = signals.wait(None if not waiting else min(waiting) - now_ms)
             self._reap(children, restart=True)
@@ -108,14 +106,20 @@ class Supervisor:
                 self._signal(children, GIVE_UP)
                 give_up_at = None
 
+    def _start_if_possible(self, child: _Child) -> None:
+        try:
+            self._start(child)
+        except OSError as error:  # a full machine may have room again, and the other children go on
+            self._start_again_later(child, f"could not be started: {error.strerror}")
+
     def _start(self, child: _Child) -> None:
-        parent = os.getpid()
+        parent, child.started_ms = os.getpid(), self.clock.monotonic_ms()
         # What is there now is never collected, so that no collector writes into the pages that parent and child share.
         gc.freeze()
         pid = os.fork()
         if pid == 0:
             os._exit(self._run_child(child, parent))
-        child.pid, child.started_ms = pid, self.clock.monotonic_ms()
+        child.pid = pid
 
     def _run_child(self, child: _Child, parent: int) -> int:
         try:
@@ -140,18 +144,16 @@ class Supervisor:
             ended, status = os.waitpid(child.pid, os.WNOHANG)
             if ended == 0:
                 continue
-            now_ms = self.clock.monotonic_ms()
-            stable = now_ms - child.started_ms >= STABLE_MS
-            child.wait_ms = FIRST_RESTART_MS if stable else min(child.wait_ms * 2, LAST_RESTART_MS)
-            child.pid, child.restart_at_ms = None, now_ms + child.wait_ms
+            child.pid = None
             if restart:
-                log.warning(
-                    "%s ended (%s); starting it again in %d ms",
-                    child.options.name,
-                    how_it_ended(status),
-                    child.wait_ms,
-                    extra={"action": "restart"},
-                )
+                self._start_again_later(child, f"ended ({how_it_ended(status)})")
+
+    def _start_again_later(self, child: _Child, why: str) -> None:
+        now_ms = self.clock.monotonic_ms()
+        wait_ms = child.restarts.ended(now_ms, child.started_ms)
+        child.restart_at_ms = now_ms + wait_ms
+        said = "%s %s; starting it again in %d ms"
+        log.warning(said, child.options.name, why, wait_ms, extra={"action": "restart"})
 
     @staticmethod
     def _signal(children: list[_Child], number: int) -> None:
