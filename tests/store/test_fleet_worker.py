@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 import redis
+from rq import Queue
+from rq.exceptions import StopRequested
+from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
 from duly.common.settings import Settings
+from duly.worker import rq_worker
 from duly.worker.allow_list import AllowList
 from duly.worker.rq_worker import FleetWorker
 from tests.conftest import Backend
+from tests.store.conftest import Bench
+from tests.store.test_turns import delivered
 
 
 @pytest.fixture
@@ -57,3 +64,58 @@ def test_rq_s_commands_end_the_work_horse_of_the_moment_and_nobody_where_there_i
     worker._stable.kill()
     second = worker._stable.ready()
     assert worker.horse_pid == second != first
+
+
+@pytest.fixture
+def full_machine(worker: FleetWorker, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A machine on which nothing can be forked before four waits are over, in seconds."""
+    waits: list[float] = []
+    plain = os.fork
+
+    def fork() -> int:
+        if len(waits) < 4:
+            raise OSError(errno.EAGAIN, "no more processes")
+        return plain()
+
+    monkeypatch.setattr(os, "fork", fork)
+    monkeypatch.setattr(rq_worker.time, "sleep", waits.append)
+    return waits
+
+
+def test_a_worker_that_can_have_no_work_horse_waits_longer_each_time_and_says_so(
+    worker: FleetWorker, full_machine: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    worker.set_state(WorkerStatus.IDLE)
+    worker._wait_for_a_horse()
+    assert full_machine == [0.5, 1, 2, 4]
+    assert worker._stable.pid
+    said = "w takes no job: no work-horse can be forked (no more processes); trying again in 500 ms"
+    assert caplog.messages[0] == said
+    assert len([each for each in caplog.messages if "takes no job" in each]) == 4
+
+
+def test_a_stop_ends_the_wait_for_a_work_horse(
+    worker: FleetWorker, full_machine: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_: float) -> None:
+        worker.request_stop(signal.SIGTERM, None)
+
+    monkeypatch.setattr(rq_worker.time, "sleep", stop)
+    worker.set_state(WorkerStatus.IDLE)
+    with pytest.raises(StopRequested):
+        worker._wait_for_a_horse()
+    worker._stop_requested = True  # asked for while a job was in hand
+    worker._wait_for_a_horse()
+    assert worker._stable.pid == 0
+
+
+def test_a_worker_waits_after_a_round_that_had_no_work_horse(
+    worker: FleetWorker, full_machine: list[float], valkey: Backend
+) -> None:
+    bench = Bench(valkey, valkey.store())
+    (occurrence,) = delivered(bench, "a", retry_budget=1)
+    queue = Queue("default", connection=worker.connection, serializer=JSONSerializer)
+    job = worker.job_class.fetch(valkey.client.lpop(queue.key), worker.connection, JSONSerializer)
+    worker.execute_job(job, queue)
+    assert len(full_machine) == 4
+    assert (bench.record(occurrence).state, bench.record(occurrence).attempt) == ("PENDING", 0)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -31,7 +32,7 @@ from duly.worker.keeping import Keeping
 from duly.worker.lease_keeper import LeaseKeeper
 from duly.worker.rounds import Rounds
 from duly.worker.run import current_run
-from duly.worker.stable import Stable
+from duly.worker.stable import NoHorse, Stable
 from tests.conftest import Backend
 from tests.store.conftest import Bench
 from tests.store.test_crash_points import appending, killed_after, recover, register
@@ -282,19 +283,109 @@ def test_a_task_that_asks_for_its_lease_all_the_time_is_looked_after_all_the_sam
     assert yard.employer.looks >= 2
 
 
-def test_a_fork_that_fails_leaves_no_signal_blocked(
+def no_fork() -> int:
+    raise OSError(errno.EAGAIN, "no more processes")
+
+
+def test_a_fork_that_fails_leaves_no_signal_blocked_and_no_descriptor_open(
     new_yard: Callable[..., Yard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fork() -> int:
-        raise OSError(errno.EAGAIN, "no more processes")
-
     yard, before = new_yard(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    descriptors = os.listdir("/proc/self/fd")
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fork", fork)
-        with pytest.raises(OSError, match="no more processes"):
+        patched.setattr(os, "fork", no_fork)
+        with pytest.raises(NoHorse, match="no more processes") as _held:
             yard.stable.ready()
+        assert os.listdir("/proc/self/fd") == descriptors
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
     assert yard.stable.ready() > 0
+
+
+def no_channel() -> Any:
+    raise OSError(errno.EMFILE, "too many open files")
+
+
+def no_thread() -> Any:
+    raise RuntimeError("can't start new thread")
+
+
+SHORTAGES: dict[str, tuple[Any, str, Callable[[], Any]]] = {
+    "of processes": (os, "fork", no_fork),
+    "of descriptors": (socket, "socketpair", no_channel),
+    "of threads": (horse, "Keeping", no_thread),
+}
+
+
+@pytest.mark.parametrize("shortage", SHORTAGES)
+def test_where_no_work_horse_can_be_had_no_attempt_is_counted_and_no_other_job_taken(
+    bench: Bench,
+    new_yard: Callable[..., Yard],
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    shortage: str,
+) -> None:
+    register(Effects.UNSAFE, noting(log))
+    given, waiting = delivered(bench, "a", "b", retry_budget=1)
+    yard, job_id = new_yard(), bench.backend.client.lpop("rq:queue:default")
+    with monkeypatch.context() as patched:
+        patched.setattr(*SHORTAGES[shortage])
+        assert yard.stable.lacks()
+        for _ in range(5):
+            assert yard.rounds.run() == 0
+        assert bench.record(waiting).fencing_token is None
+        assert yard.rounds.run(Hand(job_id, "default")) == 1
+        assert yard.rounds.run() == 0
+    assert (bench.record(given).state, bench.record(given).attempt) == ("PENDING", 0)
+    assert (bench.record(waiting).state, bench.record(waiting).attempt) == ("PENDING", 0)
+    assert bench.history("a")[-2:] == ["acquired", "released"]
+    assert [each for each in caplog.messages if str(given) in each] == [
+        each for each in caplog.messages if "handed back, and not counted: " in each
+    ]
+    assert yard.stable.lacks() == ""
+    assert yard.rounds.run() == 1
+    recover(bench, given)
+    assert yard.rounds.run() == 1
+    assert [bench.record(each).state for each in (given, waiting)] == ["SUCCEEDED"] * 2
+    assert yard.employer.lost == []
+
+
+def test_a_fork_that_fails_while_a_turn_is_under_way_costs_neither_the_last_success_nor_the_next_attempt(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work-horse turns out to be spent when the next job is claimed already."""
+    register(Effects.UNSAFE, noting(log, lambda: os.chdir("/")))
+    done, given, waiting = delivered(bench, "a", "b", "c", retry_budget=1)
+    yard = new_yard()
+    yard.stable.ready()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fork", no_fork)
+        assert yard.rounds.run() == 2
+    assert bench.record(done).state == "SUCCEEDED"
+    assert [(bench.record(each).state, bench.record(each).attempt) for each in (given, waiting)] == [("PENDING", 0)] * 2
+    assert bench.record(waiting).fencing_token is None
+    recover(bench, given)
+    assert yard.rounds.run() == 2
+    assert [bench.record(each).state for each in (given, waiting)] == ["SUCCEEDED"] * 2
+
+
+def test_a_probe_that_nobody_can_be_had_to_ask_leaves_its_question_open(
+    bench: Bench, new_yard: Callable[..., Yard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (occurrence,) = delivered(bench, "a", backoff={"base_ms": 0})
+    tasks._tasks["docs.refresh"] = tasks.Task("docs.refresh", lambda: None, Effects.GUARDED, lambda _key: "COMMITTED")
+    bench.store.attempts.relinquish(bench.running(occurrence, effects=Effects.GUARDED), "timeout")
+    recover(bench, occurrence)
+    yard, job_id = new_yard(), bench.queue()[-1]
+    bench.backend.client.delete("rq:queue:default")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fork", no_fork)
+        assert yard.rounds.run(Hand(job_id, "default")) == 1
+    record = bench.record(occurrence)
+    assert (record.state, record.prior_outcome, record.cause) == ("PENDING", "UNKNOWN", "no_work_horse")
+    recover(bench, occurrence)
+    yard.rounds.run()
+    assert bench.record(occurrence).state == "SUCCEEDED"
 
 
 def test_a_death_is_reported_of_the_attempt_that_died_and_of_no_earlier_one_on_that_work_horse(
@@ -381,7 +472,7 @@ def test_a_work_horse_that_says_something_else_behind_its_answer_is_not_used_aga
     assert yard.rounds.run() == 2
     assert [bench.record(each).state for each in occurrences] == ["SUCCEEDED"] * 2
     assert len(set(pids(log))) == 2
-    assert caplog.messages.count("a work-horse ended or got stuck behind its answer") == 2
+    assert caplog.messages.count("a work-horse ended or got stuck between two attempts") == 2
 
 
 def test_a_work_horse_that_ends_behind_its_answer_loses_nothing(

@@ -26,7 +26,7 @@ class ForkedHorse:
     poll: select.poll
     resting: bool = True
     looks_back: bool = False
-    """It has answered, and has not said yet whether it can run another attempt."""
+    """It was forked, or has answered, and has not said yet whether it can run an attempt."""
     ended: int = -1
     """A descriptor that is readable when the process has ended, whoever else has its channels open; -1 for none."""
 
@@ -37,7 +37,7 @@ class ForkedHorse:
         for fd in (work.fileno(), lease.fileno(), ended):
             if fd >= 0:
                 poll.register(fd, select.POLLIN)
-        return cls(pid, work, lease, poll, ended=ended)
+        return cls(pid, work, lease, poll, looks_back=True, ended=ended)
 
     def says_something(self, wait_ms: int) -> bool:
         """Whether a message of its can be read within this time."""

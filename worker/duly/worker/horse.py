@@ -45,6 +45,8 @@ def serve(work: Channel, lease: Channel, limits: Limits) -> NoReturn:
     """Run attempts until the worker is gone, or until this work-horse is spent."""
     try:
         horse = _Horse(lease, limits)
+        # Where no thread can be had, or no memory, it does not come so far, and nothing begins on it.
+        work.send({"spent": ""})
         while True:
             asked = work.receive()
             answer = contextvars.copy_context().run(horse.do, asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from duly.common.clock import Clock, SystemClock
@@ -16,7 +17,7 @@ from duly.worker.lease_keeper import Keeper, fence_margin_ms
 from duly.worker.messages import outcome_in, probed_in, request
 from duly.worker.performing import Outcome
 from duly.worker.probe import Probed
-from duly.worker.stable import Stable
+from duly.worker.stable import NoHorse, Stable
 from duly.worker.tasks import Task
 
 log = logging.getLogger(__name__)
@@ -75,8 +76,27 @@ class Rider(Attempter):
 
     def _carry_out(self, task: Task, lease: Lease, judgement: Judgement, cause: str, keeper: Keeper) -> CarriedOut:
         if judgement.decision.runs:
-            self._stable.ready()  # nothing begins that nobody is there to run
+            try:
+                self._stable.ready()  # nothing begins that nobody is there to run
+            except NoHorse as error:
+                return self._leave_to_others(lease, judgement, keeper, error)
         return super()._carry_out(task, lease, judgement, cause, keeper)
+
+    def _leave_to_others(self, lease: Lease, judgement: Judgement, keeper: Keeper, why: NoHorse) -> CarriedOut:
+        """Hand back what may run and has not begun: the attempt is not counted."""
+        said = "%s attempt %d handed back, and not counted: %s"
+        log.warning(said, lease.occurrence, lease.attempt, why, extra={"action": "no_horse"})
+        keeper.settle()
+        return self._until_known(keeper, partial(self._attempts.hand_back, lease, judgement, lease.now_ms))
+
+    def _under_lease(self, task: Task, grant: Grant, keeper: Keeper) -> str:
+        try:
+            return super()._under_lease(task, grant, keeper)
+        except NoHorse as error:  # for the probe: what it is to settle is open, and no decision can be recorded
+            lease = grant.lease
+            assert lease is not None
+            log.warning("%s: no probe asked: %s", lease.occurrence, error, extra={"action": "no_horse"})
+            return self._record(keeper, lease, partial(self._attempts.relinquish, lease, "no_work_horse"))
 
     def _perform(self, task: Task, grant: Grant, keeper: Keeper) -> Outcome:
         work = grant.work

@@ -4,6 +4,8 @@ Who owns what. RQ owns the worker's life: its birth, its wait for jobs, signals,
 every job that is none of ours. While a round lasts the worker owns the lease and everything said to Redis; the
 work-horse owns the task and the kernel's timer, and nothing else.
 
+Where no work-horse can be had, no further job is taken; one that was taken before that showed is handed back.
+
 What a crash leaves. Between taking a job and `begin`: a lease that nobody uses, which costs nothing but its time. From
 `begin` to the next turn: an unknown outcome, unless the turn was asked for; asked again, it answers the same. When the
 work-horse dies its worker says so at once, by the attempt's owner, whose name is never used twice. When the worker dies
@@ -12,6 +14,7 @@ the kernel ends the work-horse, the guard what that had started, and the lease e
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +30,7 @@ from duly.common.store.turns import Hand, Last, Met, Moment, Turn
 from duly.worker.attempt import ask_again_later, say_how_it_ended
 from duly.worker.channel import ChannelBroken
 from duly.worker.rider import Rider
-from duly.worker.stable import HorseDied, Stable
+from duly.worker.stable import HorseDied, NoHorse, Stable
 from duly.worker.tasks import find_task, task_names
 
 log = logging.getLogger(__name__)
@@ -90,7 +93,7 @@ class Rounds:
         taken, ends_ms = 0, self.clock.monotonic_ms() + LONGEST_ROUND_MS
         hand = given
         while True:
-            goes_on = not self.employer.must_stop and self.clock.monotonic_ms() < ends_ms
+            goes_on = not self.employer.must_stop and self.clock.monotonic_ms() < ends_ms and not self.stable.lacks()
             if hand is None and last is None and not goes_on:
                 return taken
             self._turns += 1
@@ -122,7 +125,7 @@ class Rounds:
                     number=self._turns,
                     last=last,
                     given=given,
-                    meanwhile=None if queues is None else self.stable.ready,
+                    meanwhile=None if queues is None else self._get_ready,
                 )
             except StoreUnavailable as error:
                 if rider is None or rider.proven is None or not rider.proven.alive:
@@ -132,6 +135,10 @@ class Rounds:
             if turn.ending is not None and last is not None and last.success is not None:
                 say_how_it_ended(last.success.lease, turn.ending)
             return turn
+
+    def _get_ready(self) -> None:
+        with contextlib.suppress(NoHorse):  # the turn has its answer all the same, and before `begin` it shows
+            self.stable.ready()
 
     def _ride(self, turn: Turn, owner: str, asked_ms: float) -> tuple[Last | None, Rider | None]:
         hand, occurrence = turn.hand, turn.occurrence

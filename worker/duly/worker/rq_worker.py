@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +23,7 @@ from rq.worker import WorkerStatus
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence, new_token
 from duly.common.process.parent import die_with_parent
+from duly.common.process.restarts import Restarts
 from duly.common.process.roles import GIVE_UP
 from duly.common.settings import Settings
 from duly.common.store import Store
@@ -110,7 +112,19 @@ class FleetWorker(Worker):
             self.increment_total_working_time(now() - started, pipeline)
             self.set_state(WorkerStatus.IDLE, pipeline)
             pipeline.execute()
+        self._wait_for_a_horse()
         return taken > 0
+
+    def _wait_for_a_horse(self) -> None:
+        """Take no job that nobody could run: wait until a work-horse can be had, or until a stop ends all waiting."""
+        waits = Restarts()
+        while not self.must_stop and (why := self._stable.lacks()):
+            wait_ms = waits.ended(0, 0)  # as what ends as soon as it starts
+            said = "%s takes no job: %s; trying again in %d ms"
+            log.warning(said, self._fleet_name, why, wait_ms, extra={"action": "no_horse"})
+            with contextlib.suppress(redis.exceptions.RedisError):
+                self.heartbeat()
+            time.sleep(wait_ms / 1000)
 
     @property
     def horse_pid(self) -> int:

@@ -35,6 +35,10 @@ class HorseDied(Exception):
         self.status = status
 
 
+class NoHorse(Exception):
+    """No work-horse can be had now; whatever it was for has not begun, and may be tried again."""
+
+
 class Stable:
     """Keeps one work-horse. ``as_horse`` is called in each new one, before anything else of ours.
 
@@ -54,8 +58,17 @@ class Stable:
         """The work-horse's process id; 0 when there is none."""
         return self._horse.pid if self._horse else 0
 
+    def lacks(self) -> str:
+        """Why there is no work-horse, where there is none and none can be had now; empty otherwise."""
+        try:
+            if self._horse is None:
+                self.ready()
+        except NoHorse as error:
+            return str(error)
+        return ""
+
     def ready(self) -> int:
-        """Have a work-horse that is alive, and rests; its process id."""
+        """Have a work-horse that is alive, and rests; its process id. Raises NoHorse."""
         if self._horse is not None and self._horse.looks_back:
             self._hear_if_spent(self._horse)
         elif self._horse is not None and forked.has_ended(self._horse.pid):
@@ -67,8 +80,12 @@ class Stable:
             if spare is not None and forked.has_ended(spare.pid):
                 spare.end(by_force=True)
                 spare = None
-            self._horse = spare or self._fork()
-            self._guard.watch(self._horse.pid)
+            self._horse = horse = spare or self._fork()
+            self._guard.watch(horse.pid)
+            if horse.looks_back:
+                self._hear_if_spent(horse)
+        if self._horse is None:
+            raise NoHorse("a new work-horse ended before it could run anything")
         return self._horse.pid
 
     def watch_again(self) -> None:
@@ -77,7 +94,7 @@ class Stable:
             self._guard.watch(self._horse.pid)
 
     def ask(self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
-        """The work-horse's answer; raises HorseDied.
+        """The work-horse's answer; raises HorseDied, or NoHorse when there is none to ask.
 
         Meanwhile ``renew`` answers what it asks of its lease (`renewed`, `lost`, else nothing is known), and ``look``
         is called after half a second and then each ten.
@@ -90,7 +107,7 @@ class Stable:
         try:
             horse.work.send(message)
             if self._limits.jobs == 1 and self._next is None:
-                with contextlib.suppress(OSError):  # whoever needs it forks it then, and says what is wrong
+                with contextlib.suppress(NoHorse):  # whoever needs it forks it then, and says what is wrong
                     self._next = self._fork()
             answer = self._await(horse, renew, look)
         except ChannelBroken:
@@ -110,7 +127,7 @@ class Stable:
             if not isinstance(spent, str):  # as when a task forked, and its copy answers too
                 raise ChannelBroken("it says something else")
         except ChannelBroken:
-            log.warning("a work-horse ended or got stuck behind its answer", extra={"action": "horse_ended"})
+            log.warning("a work-horse ended or got stuck between two attempts", extra={"action": "horse_ended"})
             self._drop(kill=True)
             return
         horse.looks_back = False
@@ -179,10 +196,22 @@ class Stable:
                 look_at_ms = clock.monotonic_ms() + _LATER_LOOKS_MS
 
     def _fork(self) -> ForkedHorse:
+        try:
+            one, other = Channel.pair(), Channel.pair()
+        except OSError as error:
+            raise NoHorse(f"no channel to a work-horse can be made ({error.strerror})") from error
+        try:
+            return self._forked(one, other)
+        except OSError as error:
+            for end in (*one, *other):
+                end.close()
+            raise NoHorse(f"no work-horse can be forked ({error.strerror})") from error
+
+    def _forked(self, work_ends: tuple[Channel, Channel], lease_ends: tuple[Channel, Channel]) -> ForkedHorse:
+        (work, its_work), (lease, its_lease) = work_ends, lease_ends
         parent = os.getpid()
         # What is there now is never collected, so that no collector writes into the pages that both share.
         gc.freeze()
-        (work, its_work), (lease, its_lease) = Channel.pair(), Channel.pair()
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
             pid = os.fork()

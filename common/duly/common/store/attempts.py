@@ -157,7 +157,10 @@ class AttemptStore:
         return self._carry_out("hold", lease, judgement, cause=cause)
 
     def hand_back(self, lease: Lease, judgement: Judgement, not_before_ms: int) -> CarriedOut:
-        """There is nothing to run now: COALESCED, RELEASED until ``not_before_ms``, CHANGED or LOST."""
+        """Nothing is to run now, or nobody can run it: COALESCED, RELEASED until ``not_before_ms``, CHANGED or LOST.
+
+        What is released counts no attempt.
+        """
         return self._carry_out("hand_back", lease, judgement, not_before_ms=not_before_ms)
 
     def _carry_out(self, name: str, lease: Lease, judgement: Judgement, **arguments: Value) -> CarriedOut:
