@@ -34,7 +34,10 @@ class Employed:
     def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None:
         """RQ's worker gives a sign of life."""
 
-    def has_done(self, hand: Hand) -> None:
+    def has_succeeded(self) -> None:
+        """RQ's worker counts it."""
+
+    def has_done(self, hand: Hand, *, failed: bool) -> None:
         stops = self._world.rng.random() < self._world.weather.stops
         self.must_stop = self.must_stop or stops
 

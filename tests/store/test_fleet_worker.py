@@ -14,12 +14,14 @@ from rq.exceptions import StopRequested
 from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
 
+from duly.common.records.occurrence import Effects
 from duly.common.settings import Settings
-from duly.worker import rq_worker
+from duly.worker import OutcomeUnknown, current_run, rounds, rq_worker, tasks
 from duly.worker.allow_list import AllowList
 from duly.worker.rq_worker import FleetWorker
 from tests.conftest import Backend
 from tests.store.conftest import Bench
+from tests.store.test_crash_points import register
 from tests.store.test_turns import delivered
 
 
@@ -109,13 +111,50 @@ def test_a_stop_ends_the_wait_for_a_work_horse(
     assert worker._stable.pid == 0
 
 
+def execute_next(worker: FleetWorker) -> None:
+    """Have the worker make its rounds, as RQ does when it has taken the next job."""
+    queue = Queue("default", connection=worker.connection, serializer=JSONSerializer)
+    job_id = worker.connection.lpop(queue.key).decode()
+    worker.execute_job(worker.job_class.fetch(job_id, worker.connection, JSONSerializer), queue)
+
+
 def test_a_worker_waits_after_a_round_that_had_no_work_horse(
     worker: FleetWorker, full_machine: list[float], valkey: Backend
 ) -> None:
     bench = Bench(valkey, valkey.store())
     (occurrence,) = delivered(bench, "a", retry_budget=1)
-    queue = Queue("default", connection=worker.connection, serializer=JSONSerializer)
-    job = worker.job_class.fetch(valkey.client.lpop(queue.key), worker.connection, JSONSerializer)
-    worker.execute_job(job, queue)
+    execute_next(worker)
     assert len(full_machine) == 4
     assert (bench.record(occurrence).state, bench.record(occurrence).attempt) == ("PENDING", 0)
+
+
+def test_rq_counts_as_successes_what_succeeded_and_as_failures_what_ran_and_did_not(
+    worker: FleetWorker, valkey: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work() -> None:
+        name = current_run().schedule_id
+        if name == "fails":
+            raise ValueError
+        if name == "unknown":
+            raise OutcomeUnknown
+        if name == "dies":
+            os._exit(1)
+
+    monkeypatch.setattr(tasks, "_tasks", {})
+    monkeypatch.setattr(rounds, "LONGEST_ROUND_MS", 60_000.0)
+    register(Effects.UNSAFE, work)
+    bench = Bench(valkey, valkey.store())
+    never = {"base_ms": 600_000, "factor": 1, "max_ms": 600_000}
+    delivered(bench, "good", "fails", "better", "unknown", "dies", "best", backoff=never)
+    delivered(bench, "refused", task="not.here")
+    (finished,) = delivered(bench, "finished")
+    bench.store.attempts.complete(bench.running(finished), "ref")
+    worker.register_birth()
+    execute_next(worker)
+    assert bench.queue() == []
+    worker.refresh()
+    assert (worker.successful_job_count, worker.failed_job_count) == (3, 3)
+    delivered(bench, "once_more")
+    execute_next(worker)
+    worker.refresh()
+    assert (worker.successful_job_count, worker.failed_job_count) == (4, 3)

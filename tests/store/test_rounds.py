@@ -55,7 +55,9 @@ class Employer:
         assert first is (self.looks == 0)
         self.looks += 1
 
-    def has_done(self, hand: Hand) -> None: ...
+    def has_done(self, hand: Hand, *, failed: bool) -> None: ...
+
+    def has_succeeded(self) -> None: ...
 
     def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
         self.lost.append((occurrence, why))

@@ -15,7 +15,7 @@ from duly.common.store.turns import Success
 from duly.worker.attempt import Attempter
 from duly.worker.lease_keeper import Keeper, fence_margin_ms
 from duly.worker.messages import outcome_in, probed_in, request
-from duly.worker.performing import Outcome
+from duly.worker.performing import Kind, Outcome
 from duly.worker.probe import Probed
 from duly.worker.stable import NoHorse, Stable
 from duly.worker.tasks import Task
@@ -70,6 +70,8 @@ class Rider(Attempter):
         super().__init__(store, owner, clock or SystemClock(), LeaseInHand)
         self._stable = stable
         self._look = look
+        self.outcome: Kind | None = None
+        """What the task came to; None when it has not run, or nothing came back."""
         self.unrecorded: Success | None = None
         self.proven: Keeper | None = None
         """The lease of the unrecorded success: how long its recording may be asked for."""
@@ -102,7 +104,9 @@ class Rider(Attempter):
         work = grant.work
         assert work is not None
         more = {"args": work.args, "kwargs": work.kwargs, "timeout_ms": work.timeout_ms}
-        return outcome_in(self._ask("run", task, grant, keeper, **more))
+        outcome = outcome_in(self._ask("run", task, grant, keeper, **more))
+        self.outcome = outcome.kind
+        return outcome
 
     def _probe(self, task: Task, grant: Grant, keeper: Keeper) -> Probed:
         return probed_in(self._ask("probe", task, grant, keeper))

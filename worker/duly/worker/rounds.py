@@ -26,9 +26,11 @@ from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence, new_token
 from duly.common.store import Store
+from duly.common.store.attempts import Ending
 from duly.common.store.turns import Hand, Last, Met, Moment, Turn
 from duly.worker.attempt import ask_again_later, say_how_it_ended
 from duly.worker.channel import ChannelBroken
+from duly.worker.performing import Kind
 from duly.worker.rider import Rider
 from duly.worker.stable import HorseDied, NoHorse, Stable
 from duly.worker.tasks import find_task, task_names
@@ -56,8 +58,11 @@ class Employer(Protocol):
     def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
         """Its work-horse ended under it."""
 
-    def has_done(self, hand: Hand) -> None:
-        """It has ended, well or not; the next turn says so to RQ."""
+    def has_done(self, hand: Hand, *, failed: bool) -> None:
+        """It has ended; the next turn says so to RQ. ``failed``: its task ran, and did not succeed."""
+
+    def has_succeeded(self) -> None:
+        """The success of a job that was done was recorded."""
 
     @property
     def must_stop(self) -> bool:
@@ -134,6 +139,8 @@ class Rounds:
                 continue
             if turn.ending is not None and last is not None and last.success is not None:
                 say_how_it_ended(last.success.lease, turn.ending)
+                if turn.ending is Ending.RECORDED:
+                    self.employer.has_succeeded()
             return turn
 
     def _get_ready(self) -> None:
@@ -172,5 +179,5 @@ class Rounds:
             if not isinstance(error, Exception):
                 raise
             return None, None
-        self.employer.has_done(hand)
+        self.employer.has_done(hand, failed=rider.outcome in {Kind.FAILED, Kind.UNKNOWN})
         return Last(hand, rider.unrecorded, shown), rider

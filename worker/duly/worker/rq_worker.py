@@ -77,6 +77,7 @@ class FleetWorker(Worker):
         self._guard = GroupGuard()
         self._horse_status: int | None = None
         self._in_rounds = False
+        self._succeeded = self._failed = 0  # of the jobs that RQ has not been told of yet
         # What looks and signals say to Redis must not keep renewals waiting: RQ's own connection is a patient one.
         self._brisk = connect(settings.redis_url, decode=False)
         self._stable = Stable(limits or Limits(), self._guard, self._become_horse)
@@ -108,10 +109,13 @@ class FleetWorker(Worker):
         finally:
             self._in_rounds = False
         with self.connection.pipeline(transaction=False) as pipeline:
-            pipeline.hincrby(self.key, "successful_job_count", taken)
+            # Those whose work-horse died are counted by RQ's own way to fail a job.
+            pipeline.hincrby(self.key, "successful_job_count", self._succeeded)
+            pipeline.hincrby(self.key, "failed_job_count", self._failed)
             self.increment_total_working_time(now() - started, pipeline)
             self.set_state(WorkerStatus.IDLE, pipeline)
             pipeline.execute()
+        self._succeeded = self._failed = 0
         self._wait_for_a_horse()
         return taken > 0
 
@@ -182,9 +186,14 @@ class FleetWorker(Worker):
             pipeline.expire(self.executions_key, ttl_s + 60)
             pipeline.execute()
 
-    def has_done(self, hand: Hand) -> None:
+    def has_done(self, hand: Hand, *, failed: bool) -> None:
         """It has ended; the next turn says so to RQ."""
         self.executions.pop(hand.execution, None)
+        self._failed += failed
+
+    def has_succeeded(self) -> None:
+        """The success of a job that was done was recorded."""
+        self._succeeded += 1
 
     def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
         """Its work-horse ended under it, or was ended."""
