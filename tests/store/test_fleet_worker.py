@@ -47,7 +47,7 @@ def test_a_stop_that_cannot_be_noted_in_redis_ends_nothing_that_runs(
     patient = worker.connection
     monkeypatch.setattr(worker, "set_shutdown_requested_date", away)
     worker.request_stop(signal.SIGTERM, None)
-    assert worker.must_stop
+    assert worker._account.must_stop
     assert worker.connection is patient
 
 

@@ -180,6 +180,16 @@ def say_how_it_ended(lease: Lease, ending: Ending) -> None:
     log.log(level, "%s attempt %d: %s", lease.occurrence, lease.attempt, in_words(ending), extra={"action": "ended"})
 
 
+def report_death(attempts: AttemptStore, occurrence: Occurrence, owner: str, how: str) -> None:
+    """Have the store record that the process of an attempt has ended, and say so. Raises nothing for an outage."""
+    try:
+        then = in_words(attempts.report_death(occurrence.schedule_id, owner, "worker_died"))
+    except StoreUnavailable:
+        then = "its lease will expire"
+    said = "%s: the process that ran it died (%s): %s"
+    log.warning(said, occurrence, how, then, extra={"action": "horse_died"})
+
+
 _WORDS = {
     Ending.RECORDED: "succeeded",
     Ending.RETRY: "another attempt will be made after the backoff",

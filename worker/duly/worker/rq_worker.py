@@ -13,7 +13,6 @@ from typing import Any
 
 import redis
 from rq import Queue, Worker
-from rq.exceptions import NoSuchJobError
 from rq.executions import Execution
 from rq.job import Job
 from rq.serializers import JSONSerializer
@@ -21,7 +20,7 @@ from rq.utils import now
 from rq.worker import WorkerStatus
 
 from duly.common.errors import StoreUnavailable
-from duly.common.identity import Occurrence, new_token
+from duly.common.identity import new_token
 from duly.common.process.parent import die_with_parent
 from duly.common.process.restarts import Restarts
 from duly.common.process.roles import GIVE_UP
@@ -31,15 +30,16 @@ from duly.common.store.connection import connect
 from duly.common.store.jobs import ATTEMPT_FUNCTION
 from duly.common.store.turns import Hand
 from duly.worker.allow_list import AllowList
-from duly.worker.attempt import Attempter, in_words
+from duly.worker.attempt import Attempter, report_death
 from duly.worker.entry import install
 from duly.worker.forked import how_it_ended
 from duly.worker.group_guard import GroupGuard, kill_group
 from duly.worker.horse import Limits
+from duly.worker.presence import Presence
 from duly.worker.rounds import Rounds
+from duly.worker.rq_account import RqAccount
 from duly.worker.rq_jobs import FleetJob, SparingDeathPenalty, occurrence_of
 from duly.worker.stable import Stable
-from duly.worker.tasks import task_names
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +77,14 @@ class FleetWorker(Worker):
         self._guard = GroupGuard()
         self._horse_status: int | None = None
         self._in_rounds = False
-        self._succeeded = self._failed = 0  # of the jobs that RQ has not been told of yet
         # What looks and signals say to Redis must not keep renewals waiting: RQ's own connection is a patient one.
         self._brisk = connect(settings.redis_url, decode=False)
         self._stable = Stable(limits or Limits(), self._guard, self._become_horse)
-        self._rounds = Rounds(self._store, self._stable, self, self.name, os.getpid(), self._names_in_order)
+        self._presence = Presence(
+            self._store.fleet, name, queues=self.queue_names(), pid=self.pid or 0, host=self.hostname or ""
+        )
+        self._account = RqAccount(self, self._store.attempts, self._presence, self._briskly)
+        self._rounds = Rounds(self._store, self._stable, self._account, self.name, os.getpid(), self._names_in_order)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Run one job in a work-horse, if its function is on the allow-list."""
@@ -109,20 +112,17 @@ class FleetWorker(Worker):
         finally:
             self._in_rounds = False
         with self.connection.pipeline(transaction=False) as pipeline:
-            # Those whose work-horse died are counted by RQ's own way to fail a job.
-            pipeline.hincrby(self.key, "successful_job_count", self._succeeded)
-            pipeline.hincrby(self.key, "failed_job_count", self._failed)
+            self._account.add_counts(pipeline)
             self.increment_total_working_time(now() - started, pipeline)
             self.set_state(WorkerStatus.IDLE, pipeline)
             pipeline.execute()
-        self._succeeded = self._failed = 0
         self._wait_for_a_horse()
         return taken > 0
 
     def _wait_for_a_horse(self) -> None:
         """Take no job that nobody could run: wait until a work-horse can be had, or until a stop ends all waiting."""
         waits = Restarts()
-        while not self.must_stop and (why := self._stable.lacks()):
+        while not self._account.must_stop and (why := self._stable.lacks()):
             wait_ms = waits.ended(0, 0)  # as what ends as soon as it starts
             said = "%s takes no job: %s; trying again in %d ms"
             log.warning(said, self._fleet_name, why, wait_ms, extra={"action": "no_horse"})
@@ -147,72 +147,6 @@ class FleetWorker(Worker):
             yield
         finally:
             self.connection = patient
-
-    # What a round wants of its worker: see `Employer`.
-    @property
-    def must_stop(self) -> bool:
-        """Whether no further job is to be taken."""
-        return self._stop_requested
-
-    def has_in_hand(self, hand: Hand) -> None:
-        """A job of ours was taken. RQ's commands to stop it find it by its execution, and end the work-horse."""
-        execution = Execution(hand.execution, hand.job_id, self.connection, self.name)
-        self.executions[execution.id] = execution
-
-    def looks_after(self, hand: Hand, occurrence: Occurrence, *, first: bool) -> None:
-        """It has been running for a while: from now on RQ's tools see what this worker does."""
-        self._say("busy", occurrence, hand.job_id)
-        execution = self.executions[hand.execution]
-        try:
-            with self._briskly():
-                self._give_sign_of_life(hand, execution, first=first)
-        except redis.exceptions.RedisError as error:
-            log.warning("no heartbeat: %s", type(error).__name__, extra={"action": "store_unavailable"})
-
-    def _give_sign_of_life(self, hand: Hand, execution: Execution, *, first: bool) -> None:
-        try:
-            job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
-        except NoSuchJobError:
-            self.heartbeat()
-            return
-        if first:
-            self._show(execution, self.get_heartbeat_ttl(job))
-        super().maintain_heartbeats(job, execution)
-
-    def _show(self, execution: Execution, ttl_s: int) -> None:
-        with self.connection.pipeline(transaction=False) as pipeline:
-            execution.save(ttl_s, pipeline)
-            pipeline.sadd(self.executions_key, execution.composite_key)
-            pipeline.expire(self.executions_key, ttl_s + 60)
-            pipeline.execute()
-
-    def has_done(self, hand: Hand, *, failed: bool) -> None:
-        """It has ended; the next turn says so to RQ."""
-        self.executions.pop(hand.execution, None)
-        self._failed += failed
-
-    def has_succeeded(self) -> None:
-        """The success of a job that was done was recorded."""
-        self._succeeded += 1
-
-    def has_lost(self, hand: Hand, occurrence: Occurrence, owner: str, why: str, status: int | None) -> None:
-        """Its work-horse ended under it, or was ended."""
-        execution = self.executions.pop(hand.execution, None)
-        how = why or how_it_ended(status)
-        self._report_death(occurrence, owner, how)
-        try:
-            self._fail_in_rq(hand, execution, f"the work-horse ended: {how}")
-        except redis.exceptions.RedisError as error:
-            log.warning("RQ not told: %s", type(error).__name__, extra={"action": "store_unavailable"})
-
-    def _fail_in_rq(self, hand: Hand, execution: Execution | None, why: str) -> None:
-        try:
-            job = self.job_class.fetch(hand.job_id, connection=self.connection, serializer=self.serializer)
-        except NoSuchJobError:
-            return
-        queue = self.queue_class(hand.queue, connection=self.connection, job_class=self.job_class)
-        job.ended_at = now()
-        self.handle_job_failure(job, queue=queue, exc_string=why, execution=execution)
 
     def _names_in_order(self) -> list[str]:
         return [queue.name for queue in self._ordered_queues]
@@ -277,7 +211,7 @@ class FleetWorker(Worker):
         finally:
             occurrence = occurrence_of(job)
             if self._horse_status != os.EX_OK and occurrence is not None:
-                self._report_death(occurrence, _owner(self.name, pid), how_it_ended(self._horse_status))
+                report_death(self._store.attempts, occurrence, _owner(self.name, pid), how_it_ended(self._horse_status))
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
         """RQ's wait, which remembers how the work-horse ended; what a killed one had started ends right after it."""
@@ -312,35 +246,14 @@ class FleetWorker(Worker):
         """RQ's farewell, and ours."""
         if not self.is_horse:
             self._stable.dismiss()
-            with contextlib.suppress(StoreUnavailable):
-                self._store.fleet.leave(self._fleet_name)
+            self._presence.leave()
         super().teardown()  # type: ignore[no-untyped-call]
 
     def _beat(self, state: str, job: Job | None = None) -> None:
-        self._say(state, occurrence_of(job) if job is not None else None, job.id if job is not None else None)
-
-    def _say(self, state: str, occurrence: Occurrence | None, job_id: str | None) -> None:
-        details = {
-            "role": "worker",
-            "state": state,
-            "queues": self.queue_names(),
-            "occurrence": str(occurrence) if occurrence else None,
-            "job_id": job_id,
-            "pid": self.pid,
-            "host": self.hostname,
-            "tasks": task_names(),
-        }
-        with contextlib.suppress(StoreUnavailable):  # presence is for people to look at; nothing depends on it
-            self._store.fleet.beat(self._fleet_name, details)
-
-    def _report_death(self, occurrence: Occurrence, owner: str, how: str) -> None:
-        try:
-            ending = self._store.attempts.report_death(occurrence.schedule_id, owner, "worker_died")
-            then = in_words(ending)
-        except StoreUnavailable:
-            then = "its lease will expire"
-        said = "%s: the process that ran it died (%s): %s"
-        log.warning(said, occurrence, how, then, extra={"action": "horse_died"})
+        if job is None:
+            self._presence.say(state)
+        else:
+            self._presence.say(state, occurrence_of(job), job.id)
 
 
 def _owner(worker: str, pid: int) -> str:
