@@ -612,6 +612,30 @@ def test_a_worker_killed_between_effect_and_record_takes_its_work_horse_along_an
     assert log.read_text().count("effect") == in_the_end
 
 
+def test_what_a_success_leaves_running_goes_on_and_what_a_failure_leaves_does_not(
+    bench: Bench, new_yard: Callable[..., Yard], tmp_path: Path
+) -> None:
+    def work() -> None:
+        name = current_run().schedule_id
+        started = subprocess.Popen(["sleep", "30"])
+        (tmp_path / name).write_text(str(started.pid))
+        if name == "fails":
+            raise ValueError
+
+    register(Effects.UNSAFE, work)
+    delivered(bench, "fails", "good")
+    yard = new_yard()
+    assert yard.rounds.run() == 2
+    yard.stable.dismiss()
+    left, ended = int((tmp_path / "good").read_text()), int((tmp_path / "fails").read_text())
+    try:
+        live = set(group_guard._live_processes())
+        assert left in live
+        assert ended not in live
+    finally:
+        os.kill(left, signal.SIGKILL)
+
+
 # --- the guard of what a task started ----------------------------------------------------------------------
 
 

@@ -17,8 +17,8 @@ Failure handling. A work-horse that dies is reported by its worker at once; a wo
 expires. An outcome that cannot be recorded is asked again until the lease ends. A result without a proven lease is kept
 as evidence. After anything out of the ordinary the work-horse is not used again.
 
-Non-goals. Stopping processes that a task starts in a session of its own; interrupting foreign code that holds
-the interpreter, other than by killing the work-horse.
+Non-goals. Stopping processes that a task starts in a session of its own, or that a success leaves running; interrupting
+foreign code that holds the interpreter, other than by killing the work-horse.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""One attempt at one occurrence: acquire, decide, begin, run, record. Runs in a work-horse."""
+"""One attempt at one occurrence: acquire, decide, begin, run, record.
+
+An `Attempter` does all of it in one process, a work-horse that RQ forked. A worker's rounds do it by a `Rider`, which
+leaves the task to the worker's own work-horse and its success to the next turn.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Attempter:
-    """Makes attempts for one owner. ``owner`` names this very process: its parent reports its death by it."""
+    """Makes attempts for one owner. A death of the process that runs the task is reported by ``owner``."""
 
     def __init__(
         self,
@@ -56,7 +60,8 @@ class Attempter:
         """Make attempt number ``attempt``; one word says what became of it, for the log and RQ's record.
 
         Never raises what the task raised. StoreUnavailable is raised when the store could not be asked before
-        the lease was granted; afterwards the outcome is asked to be recorded until the lease ends.
+        the lease was granted; afterwards the outcome is asked to be recorded until the lease ends, and it is
+        raised only then.
         """
         record = self._attempts.find(occurrence)
         if record is None:

@@ -1,4 +1,8 @@
-"""The one function that RQ calls for our jobs. A job names an occurrence; the occurrence's record authorises."""
+"""The function that our jobs name. A job names an occurrence; the occurrence's record authorises.
+
+A worker's rounds attempt such jobs themselves. RQ calls the function only for one that a round leaves to it: a job that
+is not written as our scripts write it, as after `rq requeue`, which writes it anew.
+"""
 
 from __future__ import annotations
 

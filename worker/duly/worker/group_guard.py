@@ -1,9 +1,12 @@
-"""What a work-horse started ends with its worker, however the worker ends.
+"""What a work-horse started ends with its worker, however the worker ends, while its attempt is under way.
 
 The kernel kills the work-horse when its worker dies, but not the processes that the task started; those are in
 the work-horse's process group, and somebody must outlive the worker to kill that group. The guard is a small
 child in a group of its own. It holds the reading end of a pipe whose only writer is the worker: end of file
 means that the worker is gone.
+
+What a failure leaves running is ended at once. What a success leaves running goes on, since it may be meant to: the
+work-horse is not used again, and the guard lets go of its group.
 """
 
 from __future__ import annotations

@@ -84,9 +84,10 @@ class Rounds:
     _tasks: list[str] = field(default_factory=list)
 
     def run(self, given: Hand | None = None) -> int:
-        """Attempt the job in hand and those that follow it; how many. Raises StoreUnavailable when a turn failed.
+        """Attempt the job in hand and those that follow it; how many were taken.
 
-        None at all means that the job in hand is not written as our scripts write it, and was left as it is.
+        0 means of a job in hand that it was left as it is: it is not written as our scripts write it, or its turn was
+        overtaken by a later one of this worker. Raises StoreUnavailable when a turn failed.
         """
         self._tasks = task_names()
         with self.store.turns.together():
