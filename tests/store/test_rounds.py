@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -265,6 +266,71 @@ def test_a_work_horse_that_ended_is_seen_though_what_it_forked_has_its_channels_
     assert time.monotonic() - began < 30
     assert [occurrence for occurrence, _ in yard.employer.lost] == [died]
     assert bench.record(done).state == "SUCCEEDED"
+
+
+def _raise() -> None:
+    raise ValueError("sekret")
+
+
+def _ask_for_the_lease() -> None:
+    try:
+        current_run().check_lease()
+    except StoreUnavailable:
+        os._exit(7)
+
+
+COPIES: dict[str, tuple[Callable[[], Any], int]] = {
+    "returns": (lambda: None, 0),
+    "raises": (_raise, 1),
+    "exits well": (sys.exit, 0),
+    "exits with a code": (lambda: sys.exit(3), 3),
+    "asks for the lease": (_ask_for_the_lease, 7),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_of_the_work_horse_that_a_task_forked_speaks_for_nobody(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, how: str
+) -> None:
+    ends, code = COPIES[how]
+
+    def work() -> None:
+        copy = os.fork()
+        if copy == 0:
+            ends()
+            return
+        _, status = os.waitpid(copy, 0)
+        current_run().check_lease()
+        current_run().set_result_ref(f"copy ended with {os.waitstatus_to_exitcode(status)}")
+
+    register(Effects.UNSAFE, noting(log, work))
+    yard = new_yard()
+    (occurrence,) = delivered(bench, "a")
+    yard.rounds.run()
+    record = bench.record(occurrence)
+    assert (record.state, record.attempt, record.result_ref) == ("SUCCEEDED", 1, f"copy ended with {code}")
+    assert len(pids(log)) == 1
+    assert yard.employer.lost == []
+
+
+def test_a_copy_that_a_probe_forked_answers_nothing(bench: Bench, new_yard: Callable[..., Yard], log: Path) -> None:
+    def probe(_key: str) -> str:
+        copy = os.fork()
+        if copy == 0:
+            return "NO_COMMITTED_RESULT"
+        os.waitpid(copy, 0)
+        return "COMMITTED"
+
+    work = noting(log, lambda: os._exit(0))
+    tasks._tasks["docs.refresh"] = tasks.Task("docs.refresh", work, Effects.GUARDED, probe)
+    yard = new_yard()
+    (occurrence,) = delivered(bench, "a")
+    yard.rounds.run()
+    bench.until(bench.record(occurrence).not_before_ms or 0)
+    bench.sweep()
+    yard.rounds.run()
+    assert (bench.record(occurrence).state, bench.record(occurrence).reason) == ("SUCCEEDED", "probe")
+    assert len(pids(log)) == 1
 
 
 def test_a_task_that_asks_for_its_lease_all_the_time_is_looked_after_all_the_same(

@@ -12,15 +12,14 @@ answer, and ends. What can't be seen is shared: the task modules' global variabl
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import os
-import sys
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from duly.common.store.attempts import Lease
 from duly.worker.channel import Channel, ChannelBroken
+from duly.worker.copies import flush
 from duly.worker.keeping import HorseKeeper, Keeping, LeaseOfWorker
 from duly.worker.lease_keeper import LeaseKeeper, end_process_group
 from duly.worker.leftovers import Leftovers
@@ -50,7 +49,7 @@ def serve(work: Channel, lease: Channel, limits: Limits) -> NoReturn:
         while True:
             asked = work.receive()
             answer = contextvars.copy_context().run(horse.do, asked)
-            _flush()
+            flush()
             work.send(answer)
             # What the attempt left over is looked for while its worker records the outcome.
             spent = "failure" if answer["failed"] else horse.spent()
@@ -99,10 +98,3 @@ class _Horse:
         timeout_ms = asked["timeout_ms"]
         run = run_of(lease, asked["key"], timeout_ms, self._attempts)
         return perform(task.function, asked["args"], asked["kwargs"], run, timeout_ms, keeper)
-
-
-def _flush() -> None:
-    """What the task printed must not wait until this process ends, which does not flush."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 
 from duly.common.clock import SystemClock
@@ -13,15 +14,18 @@ from duly.worker.lease_keeper import LeaseKeeper, Renewals
 
 
 class LeaseOfWorker:
-    """The lease, as a work-horse has it: its worker is asked, and any doubt is no. For any thread."""
+    """The lease, as a work-horse has it: its worker is asked, and any doubt is no. For any thread of the work-horse."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._lock = threading.Lock()
         self._asked = 0
+        self._process = os.getpid()
 
     def renew(self, _lease: Lease, /) -> bool:
         """As `AttemptStore.renew`."""
+        if os.getpid() != self._process:  # its questions would take the answers of the work-horse's own
+            raise StoreUnavailable("only the process that the task was started in can ask for its lease")
         with self._lock:
             self._asked += 1
             number = self._asked

@@ -12,10 +12,11 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from duly.common.identity import Occurrence, job_id
+from duly.worker.copies import in_this_process
 from duly.worker.group_guard import end_children
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
 from duly.worker.run import OutcomeUnknown, Run, as_current
@@ -56,7 +57,7 @@ def perform(
     try:
         keeper.start_timeout(timeout_ms)
         with as_current(run):
-            _call(function, args, kwargs)
+            in_this_process(partial(_call, function, args, kwargs))
         keeper.stop_timeout()
     except BaseException as error:  # noqa: BLE001 - whatever ends the work, its outcome is recorded
         keeper.stop_timeout()
@@ -104,7 +105,7 @@ def _log_failure(occurrence: Occurrence, attempt: int, error: Exception) -> None
 
 
 # Frames that every attempt comes through, and no task's.
-_OURS = {__file__, inspect.getfile(LeaseKeeper)}
+_OURS = {__file__, inspect.getfile(LeaseKeeper), inspect.getfile(in_this_process)}
 
 
 def _where(error: BaseException) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
+from duly.worker.copies import in_this_process
 from duly.worker.lease_keeper import AttemptTimedOut, LeaseKeeper
 from duly.worker.tasks import Task
 
@@ -28,7 +30,7 @@ def ask_probe(task: Task, idempotency_key: str, keeper: LeaseKeeper) -> Probed:
     assert task.probe is not None
     try:
         keeper.start_timeout(PROBE_TIMEOUT_MS)
-        answer = task.probe(idempotency_key)
+        answer = in_this_process(partial(task.probe, idempotency_key))
         keeper.stop_timeout()
     except AttemptTimedOut:
         keeper.stop_timeout()

@@ -63,7 +63,8 @@ class Run:
     def check_lease(self) -> None:
         """Ask the store, right before an effect, whether the lease still holds; raises LeaseLost when it does not.
 
-        StoreUnavailable means that nothing is known: have no effect then either.
+        StoreUnavailable means that nothing is known: have no effect then either. A process that the task has forked
+        always gets that: its lease is for the process to ask for that the task was started in.
         """
         if not self._attempts.renew(self._lease):
             raise LeaseLost(f"{self._lease.occurrence} is no longer this worker's")
