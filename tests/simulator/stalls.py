@@ -93,17 +93,17 @@ class SimulatedStable(Stable):
     def __init__(
         self, worker: Process, name: Callable[[], str], limits: Limits, misfortune: Callable[[], None]
     ) -> None:
-        guard: Any = SimpleNamespace(watch=lambda _pid: None, release=lambda: None)
+        guard: Any = SimpleNamespace(watch=lambda _pid, to_its_end: None, release=lambda: None, keep=lambda: None)
         super().__init__(limits, guard, lambda: None)
         self._worker, self._name, self._misfortune = worker, name, misfortune
         self.owner = ""
         self.said = ""
 
-    def ask(self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
+    def ask(self, message: dict[str, Any], *others: Callable[[], Any]) -> dict[str, Any]:
         self.ready()
         process = self._worker.stage.processes[self.pid]
         process.owner, process.notes["works_on"] = self.owner, f"{message['schedule_id']}@{message['tick_ms']}"
-        answer = super().ask(message, renew, look)
+        answer = super().ask(message, *others)
         self.said = str(answer.get("kind", ""))
         return answer
 
@@ -128,7 +128,7 @@ class SimulatedStable(Stable):
                 spent = "failure" if answer["failed"] else served.spent()
                 work.send({"spent": spent})
                 if spent:
-                    return
+                    work.receive()
 
 
 @contextmanager

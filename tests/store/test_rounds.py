@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ from duly.common.store.turns import Hand, TurnStore
 from duly.worker import group_guard, horse, tasks
 from duly.worker import rounds as rounds_module
 from duly.worker import stable as stable_module
-from duly.worker.forked import how_it_ended
+from duly.worker.forked import end_of, how_it_ended
 from duly.worker.group_guard import GroupGuard
 from duly.worker.horse import Limits
 from duly.worker.keeping import Keeping
@@ -705,18 +706,17 @@ def test_what_a_success_leaves_running_goes_on_and_what_a_failure_leaves_does_no
 # --- the guard of what a task started ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shell", ["/bin/sh", "/nowhere"])
+@pytest.mark.parametrize("to_its_end", [True, False])
 @pytest.mark.parametrize(("released", "survives"), [(False, False), (True, True)])
 def test_the_group_ends_with_the_worker_unless_its_work_has_ended(
-    monkeypatch: pytest.MonkeyPatch, shell: str, released: bool, survives: bool
+    released: bool, survives: bool, to_its_end: bool
 ) -> None:
-    monkeypatch.setattr(group_guard, "_SHELL", shell)
     started = subprocess.Popen(["sleep", "30"], process_group=0)
     try:
         worker = os.fork()
         if worker == 0:
             guard = GroupGuard()
-            guard.watch(started.pid)
+            guard.watch(started.pid, to_its_end=to_its_end)
             if released:
                 guard.release()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -727,3 +727,81 @@ def test_the_group_ends_with_the_worker_unless_its_work_has_ended(
     finally:
         started.kill()
         started.wait()
+
+
+@pytest.fixture
+def leader() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process that leads a group, and another one of that group."""
+    started = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], process_group=0, stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    member = int(started.stdout.readline())
+    yield started, member
+    group_guard.kill_group(started.pid)
+    started.wait()
+    started.stdout.close()
+
+
+def ends_within(pid: int, wait_s: float) -> bool:
+    poll = select.poll()
+    poll.register(watched := end_of(pid), select.POLLIN)
+    ended = bool(poll.poll(wait_s * 1000))
+    os.close(watched)
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("to_its_end", "released", "ends"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_the_group_ends_with_the_process_that_leads_it_while_its_work_is_under_way(
+    leader: tuple[subprocess.Popen[bytes], int], to_its_end: bool, released: bool, ends: bool
+) -> None:
+    guard = GroupGuard()
+    guard.watch(leader[0].pid, to_its_end=to_its_end)
+    if released:
+        guard.release()
+    leader[0].kill()  # nobody waits for it, as a worker does not that is stopped
+    assert ends_within(leader[1], 20.0 if ends else 1.0) is ends
+    guard.close()
+    os.waitpid(guard.pid, 0)
+
+
+def test_a_guard_that_was_killed_is_replaced_by_one_that_guards_the_same(
+    leader: tuple[subprocess.Popen[bytes], int], caplog: pytest.LogCaptureFixture
+) -> None:
+    guard = GroupGuard()
+    guard.watch(leader[0].pid, to_its_end=True)
+    killed = guard.pid
+    os.kill(killed, signal.SIGKILL)
+    assert ends_within(killed, 20.0)
+    guard.watch(leader[0].pid, to_its_end=True)
+    guard.keep()
+    assert guard.pid != killed
+    assert "the guard of the work-horse ended" in caplog.text
+    guard.keep()
+    assert caplog.text.count("the guard of the work-horse ended") == 1
+    leader[0].kill()
+    assert ends_within(leader[1], 20.0)
+    guard.close()
+    os.waitpid(guard.pid, 0)
+
+
+def test_a_work_horse_that_was_stopped_is_killed_when_its_lease_is_over(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path, tmp_path: Path
+) -> None:
+    def stop() -> None:
+        if current_run().schedule_id == "a":
+            (tmp_path / "child").write_text(str(subprocess.Popen(["sleep", "60"]).pid))
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    register(Effects.UNSAFE, noting(log, stop))
+    bench.add(schedule_id="a", spec="@every:1000", lease_ttl_ms=1_000)
+    stopped = bench.due("a")
+    (done,) = delivered(bench, "b")
+    yard = new_yard()
+    began = time.monotonic()
+    yard.rounds.run()
+    assert time.monotonic() - began < 30
+    assert [occurrence for occurrence, _ in yard.employer.lost] == [stopped]
+    assert bench.record(stopped).state == "HELD"
+    assert bench.record(done).state == "SUCCEEDED"
+    assert int((tmp_path / "child").read_text()) not in set(group_guard._live_processes())

@@ -55,12 +55,11 @@ def serve(work: Channel, lease: Channel, limits: Limits) -> NoReturn:
             spent = "failure" if answer["failed"] else horse.spent()
             work.send({"spent": spent})
             if spent:
-                break
+                work.receive()  # its worker lets it go by closing the channel, once nobody guards its group any more
     except ChannelBroken:
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the worker sees the death, and nothing above could report it
         os._exit(1)
-    os._exit(0)
 
 
 class _Horse:

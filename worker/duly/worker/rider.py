@@ -42,8 +42,14 @@ class LeaseInHand:
     @property
     def alive(self) -> bool:
         """Whether the lease is still proven by the local clock."""
-        ttl_ms = self._lease.ttl_ms
-        return self._clock.monotonic_ms() < self.asked_ms + ttl_ms - fence_margin_ms(ttl_ms)
+        return self._clock.monotonic_ms() < self._fence_ms()
+
+    def ends_ms(self) -> float:
+        """By when a work-horse whose lease is not renewed must have ended: half-way from its timer to the end."""
+        return self._fence_ms() + fence_margin_ms(self._lease.ttl_ms) / 2
+
+    def _fence_ms(self) -> float:
+        return self.asked_ms + self._lease.ttl_ms - fence_margin_ms(self._lease.ttl_ms)
 
     def settle(self, settling: bool = True) -> None:
         """Nobody renews it while its outcome is recorded."""
@@ -115,7 +121,7 @@ class Rider(Attempter):
         assert grant.lease is not None
         assert isinstance(keeper, LeaseInHand)
         message = request(task, grant.lease, grant.idempotency_key, keeper.asked_ms, do=what, **more)
-        return self._stable.ask(message, keeper.renew, self._look)
+        return self._stable.ask(message, keeper.renew, self._look, keeper.ends_ms)
 
     def _succeed(self, keeper: Keeper, lease: Lease, result_ref: str) -> str:
         self.unrecorded, self.proven = Success(lease, result_ref), keeper

@@ -192,7 +192,7 @@ class FleetWorker(Worker):
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork the work-horse; what it starts is bound to this worker's life too."""
         super().fork_work_horse(job, queue)
-        self._guard.watch(self.horse_pid)
+        self._guard.watch(self.horse_pid, to_its_end=False)
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """The work-horse: bound to its parent's life, with its own connection and its own name as an owner."""

@@ -68,7 +68,11 @@ class Stable:
         return ""
 
     def ready(self) -> int:
-        """Have a work-horse that is alive, and rests; its process id. Raises NoHorse."""
+        """Have a work-horse that is alive, and rests, and a guard beside it; its process id. Raises NoHorse."""
+        try:
+            self._guard.keep()
+        except OSError as error:
+            raise NoHorse(f"no guard can be forked ({error.strerror})") from error
         if self._horse is not None and self._horse.looks_back:
             self._hear_if_spent(self._horse)
         elif self._horse is not None and forked.has_ended(self._horse.pid):
@@ -81,7 +85,7 @@ class Stable:
                 spare.end(by_force=True)
                 spare = None
             self._horse = horse = spare or self._fork()
-            self._guard.watch(horse.pid)
+            self._guard.watch(horse.pid, to_its_end=True)
             if horse.looks_back:
                 self._hear_if_spent(horse)
         if self._horse is None:
@@ -91,13 +95,16 @@ class Stable:
     def watch_again(self) -> None:
         """The guard has guarded another group meanwhile."""
         if self._horse is not None:
-            self._guard.watch(self._horse.pid)
+            self._guard.watch(self._horse.pid, to_its_end=True)
 
-    def ask(self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
+    def ask(
+        self, message: dict[str, Any], renew: Callable[[], str], look: Callable[[], None], ends_ms: Callable[[], float]
+    ) -> dict[str, Any]:
         """The work-horse's answer; raises HorseDied, or NoHorse when there is none to ask.
 
         Meanwhile ``renew`` answers what it asks of its lease (`renewed`, `lost`, else nothing is known), and ``look``
-        is called after half a second and then each ten.
+        is called after half a second and then each ten. ``ends_ms``: by when, on the local clock, it ends by itself if
+        its lease is not renewed; one that is still there then is stopped, or cannot end, and is killed.
         """
         if self._horse is None or self._horse.looks_back:
             self.ready()
@@ -109,7 +116,7 @@ class Stable:
             if self._limits.jobs == 1 and self._next is None:
                 with contextlib.suppress(NoHorse):  # whoever needs it forks it then, and says what is wrong
                     self._next = self._fork()
-            answer = self._await(horse, renew, look)
+            answer = self._await(horse, renew, look, ends_ms)
         except ChannelBroken:
             raise HorseDied(self._drop(kill=True)) from None
         horse.resting = True
@@ -141,8 +148,8 @@ class Stable:
         """It has said that it ends, and what it did is over: nobody need wait for that now."""
         horse, self._horse = self._horse, None
         assert horse is not None
+        self._guard.release()  # before it can end: what a success left running goes on
         horse.close()
-        self._guard.release()
         self._leaving.append(horse.pid)
 
     def _see_off(self, at_most: int = _LEAVING_AT_A_TIME) -> None:
@@ -179,11 +186,14 @@ class Stable:
             spare.end(by_force=False)
         self._see_off(0)
 
-    def _await(self, horse: ForkedHorse, renew: Callable[[], str], look: Callable[[], None]) -> dict[str, Any]:
+    def _await(
+        self, horse: ForkedHorse, renew: Callable[[], str], look: Callable[[], None], ends_ms: Callable[[], float]
+    ) -> dict[str, Any]:
         clock = SystemClock()
         look_at_ms = clock.monotonic_ms() + _FIRST_LOOK_MS
         while True:
-            ready = {fd for fd, _ in horse.poll.poll(max(look_at_ms - clock.monotonic_ms(), 0.0))}
+            until_ms = min(look_at_ms, ends_ms())
+            ready = {fd for fd, _ in horse.poll.poll(max(until_ms - clock.monotonic_ms(), 0.0))}
             if horse.work.fileno() in ready:
                 return horse.work.receive()
             if horse.ended in ready:
@@ -191,7 +201,12 @@ class Stable:
             if horse.lease.fileno() in ready:
                 number = horse.lease.receive().get("n")
                 horse.lease.send({"n": number, "lease": renew()})
+            if clock.monotonic_ms() >= ends_ms():
+                log.error("a work-horse did not end with its lease; killed", extra={"action": "horse_killed"})
+                raise ChannelBroken("it is stopped, or cannot end")
             if clock.monotonic_ms() >= look_at_ms:
+                with contextlib.suppress(OSError):  # where no process can be had for it now, there may be one later
+                    self._guard.keep()
                 look()
                 look_at_ms = clock.monotonic_ms() + _LATER_LOOKS_MS
 
@@ -244,6 +259,9 @@ class Stable:
     def _drop(self, *, kill: bool) -> int | None:
         """Forget the work-horse, once it has ended; killed, or by itself where its channels are closed."""
         horse, self._horse = self._horse, None
+        if not kill:
+            self._guard.release()
         status = horse.end(by_force=kill) if horse is not None else None
-        self._guard.release()
+        if kill:
+            self._guard.release()
         return status
