@@ -276,6 +276,26 @@ def test_a_delete_on_a_terminal_asks_first(cli: Cli, monkeypatch: pytest.MonkeyP
     assert cli.json("schedule", "delete", "x", "--yes")["deleted"]
 
 
+@pytest.mark.parametrize(("field", "value"), [("definition", "{}"), ("carry", "[["), ("created_ms", "x")])
+def test_an_unusable_schedule_is_deleted_by_the_command_that_its_error_names(
+    cli: Cli, bench: Bench, field: str, value: str
+) -> None:
+    cli.json("schedule", "add", "bad", *ADD)
+    bench.backend.client.hset(bench.store.keys.schedule("bad"), field, value)
+    said = cli.refusal("schedule", "show", "bad")
+    command = said.partition("'duly ")[2].partition("'")[0].split()
+    assert command == ["schedule", "delete", "bad"]
+    assert "was changed meanwhile" in cli.refusal(*command, "--revision", "2")
+    assert cli.json(*command) == {"schedule_id": "bad", "deleted": True}
+    assert cli.refusal("schedule", "show", "bad") == "no schedule 'bad'"
+
+
+def test_an_unusable_schedule_leaves_its_holds_open_and_says_so(cli: Cli, bench: Bench, lived_in: Occurrence) -> None:
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "definition", "{}")
+    assert "1 hold stays open: duly holds" in cli.text("schedule", "delete", "docs")
+    assert [hold["tick_ms"] for hold in cli.json("holds")["holds"]] == [lived_in.tick_ms]
+
+
 def test_the_list_comes_in_pages_with_an_opaque_cursor(cli: Cli) -> None:
     for name in "edcba":
         cli.json("schedule", "add", name, *ADD)

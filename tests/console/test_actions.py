@@ -114,6 +114,37 @@ def test_deleting_needs_the_id_typed_and_leaves_the_record_readable(console: Con
     assert "was deleted" in console.get("/schedules/docs").text
 
 
+@pytest.mark.parametrize(("field", "value"), [("definition", "{}"), ("carry", "[[")])
+def test_an_unusable_schedule_says_what_is_wrong_with_it_and_can_be_deleted(
+    console: Console, bench: Bench, field: str, value: str
+) -> None:
+    bench.add()
+    occurrence = bench.due()
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), field, value)
+    page = console.get("/schedules/docs")
+    assert "This schedule is stored in a form that cannot be used" in page.text
+    assert f"/schedules/docs/ticks/{occurrence.tick_ms}" in page.links
+    assert [form.action for form in page.forms if form.action.startswith("/schedules/docs/")] == [
+        "/schedules/docs/delete"
+    ]
+    assert "type docs to delete it" in console.send(page, "/schedules/docs/delete", 422, typed="dosc").text
+    assert bench.store.schedules.exists("docs")
+    assert "Deleted:" in console.send(page, "/schedules/docs/delete", typed="docs").text
+    assert not bench.store.schedules.exists("docs")
+    assert "was deleted" in console.get("/schedules/docs").text
+
+
+def test_an_unusable_schedule_that_was_changed_since_it_was_looked_at_is_not_deleted(
+    console: Console, bench: Bench
+) -> None:
+    bench.add()
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "carry", "[[")
+    page = console.get("/schedules/docs")
+    bench.backend.client.hincrby(bench.store.keys.schedule("docs"), "revision", 1)
+    assert "Somebody changed the schedule" in console.send(page, "/schedules/docs/delete", 409, typed="docs").text
+    assert bench.store.schedules.exists("docs")
+
+
 def test_a_stale_page_changes_nothing(console: Console, bench: Bench) -> None:
     bench.add()
     stale = console.get("/schedules/docs")

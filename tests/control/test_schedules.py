@@ -157,6 +157,23 @@ def test_a_deleted_schedule_keeps_its_past_readable(api: Api, bench: Bench) -> N
     assert api.get(f"periodic/docs/occurrences/{occurrence.tick_ms}")["state"] == "RUNNING"
 
 
+@pytest.mark.parametrize(
+    ("if_match", "deleted"), [(None, True), ("*", True), ('"1"', True), ('"2"', False), ('W/"1"', False)]
+)
+def test_an_unusable_schedule_is_deleted_at_the_revision_it_is_named_by_or_not_at_all(
+    api: Api, bench: Bench, if_match: str | None, deleted: bool
+) -> None:
+    api.add()
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "definition", "{}")
+    problem(api("GET", "periodic/docs"), 409, "unusable_schedule")
+    response = api("DELETE", "periodic/docs", headers={} if if_match is None else {"If-Match": if_match})
+    if deleted:
+        assert response.status_code == 204
+    else:
+        problem(response, 412, "precondition_failed")
+    assert bench.store.schedules.exists("docs") is not deleted
+
+
 def test_schedules_come_in_pages_that_stay_right_while_schedules_come_and_go(api: Api, bench: Bench) -> None:
     for number in range(0, 10, 2):
         api.add(schedule_id=f"s{number}")

@@ -368,6 +368,44 @@ def test_one_unusable_schedule_is_named_hides_none_of_the_others_and_can_be_dele
     assert not bench.store.schedules.exists("broken")
 
 
+def test_an_unusable_schedule_is_deleted_at_the_revision_that_was_seen_and_at_no_other(bench: Bench) -> None:
+    bench.add()
+    bench.store.schedules.update("docs", {"queue": "slow"})
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "definition", "{}")
+    with pytest.raises(RevisionConflict):
+        bench.store.schedules.delete("docs", revision=1)
+    assert bench.store.schedules.seen("docs") == (2, 0)
+    bench.store.schedules.delete("docs", revision=2)
+    assert not bench.store.schedules.exists("docs")
+
+
+def test_an_unusable_schedule_without_a_revision_that_can_be_read_can_be_deleted_too(bench: Bench) -> None:
+    bench.add()
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "revision", "x")
+    revision, _ = bench.store.schedules.seen("docs")
+    assert revision == 0
+    bench.store.schedules.delete("docs", revision=revision)
+    assert not bench.store.schedules.exists("docs")
+
+
+def test_a_schedule_whose_carried_ticks_cannot_be_read_is_unusable_to_whoever_asks_and_can_be_deleted(
+    bench: Bench,
+) -> None:
+    bench.add()
+    bench.backend.client.hset(bench.store.keys.schedule("docs"), "carry", "[[")
+    schedules = bench.store.schedules
+    for ask in (
+        lambda: schedules.get("docs"),
+        lambda: schedules.update("docs", {"spec": "@every:60000"}),
+        lambda: schedules.pause("docs", "why"),
+        lambda: schedules.release("docs"),
+    ):
+        with pytest.raises(UnusableSchedule, match="carry"):
+            ask()
+    schedules.delete("docs", revision=1)
+    assert not schedules.exists("docs")
+
+
 @pytest.mark.parametrize("note", ["", "  ", "a\nb", "\x1b[31m", "x" * 501])
 def test_a_pause_needs_a_note_of_one_printable_line(bench: Bench, note: str) -> None:
     bench.add()

@@ -49,9 +49,9 @@ def load(text: str) -> list[CarriedTicks]:
             CarriedTicks(ScheduleDefinition.from_json(definition), *where) for definition, *where in json.loads(text)
         ]
     except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidField("carry", "is stored in a form that cannot be used") from error
+        raise InvalidField("carry", "cannot be read") from error
     if not carried or not all(_is_whole(each) for each in carried):
-        raise InvalidField("carry", "is stored in a form that cannot be used")
+        raise InvalidField("carry", "cannot be read")
     return carried
 
 

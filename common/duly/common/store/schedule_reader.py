@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from duly.common.errors import DulyError, ScheduleNotFound
 from duly.common.identity import check_schedule_id
 from duly.common.records.schedule import ScheduleRecord
+from duly.common.store import carry
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 
@@ -28,12 +29,23 @@ class ScheduleReader:
         return int(seconds) * 1000 + int(micros) // 1000
 
     def get(self, schedule_id: str) -> ScheduleRecord:
-        """The schedule as it stands; raises ScheduleNotFound."""
+        """The schedule as it stands; raises ScheduleNotFound, and UnusableSchedule."""
         check_schedule_id(schedule_id)
         found = self._read([schedule_id])
         if not found:
             raise ScheduleNotFound(schedule_id)
         return _record(*found[0])
+
+    def seen(self, schedule_id: str) -> tuple[int, int]:
+        """The schedule's revision and how many of its occurrences are held, also where it cannot be used.
+
+        Without a revision that can be read it is 0. Raises ScheduleNotFound.
+        """
+        try:
+            found: ScheduleRecord | UnusableSchedule = self.get(schedule_id)
+        except UnusableSchedule as unusable:
+            found = unusable
+        return found.revision, found.held
 
     def exists(self, schedule_id: str) -> bool:
         with translated():
@@ -89,15 +101,23 @@ class ScheduleReader:
 
 
 class UnusableSchedule(DulyError):
-    """What is stored under this id is no definition that this version can use."""
+    """What is stored under this id is no schedule that this version can use; it can be deleted, and nothing else.
+
+    ``revision``: the one to delete it at, 0 where none can be read. ``held``: how many of its occurrences are held.
+    ``reason``: what is wrong with it, in a few words.
+    """
 
     code = "unusable_schedule"
 
-    def __init__(self, schedule_id: str, fields: Mapping[str, str], reason: str) -> None:
+    def __init__(self, schedule_id: str, fields: Mapping[str, str], held: int, reason: str) -> None:
         super().__init__(
             f"schedule '{schedule_id}' is stored in a form that cannot be used ({reason}); "
             f"'duly schedule delete {schedule_id}' removes it"
         )
+        self.schedule_id = schedule_id
+        self.revision = _revision(fields)
+        self.held = held
+        self.reason = reason
         self.seen = {
             "schedule_id": schedule_id,
             "revision": fields.get("revision", ""),
@@ -106,9 +126,19 @@ class UnusableSchedule(DulyError):
         }
 
 
+def _revision(fields: Mapping[str, str]) -> int:
+    try:
+        return max(0, int(fields["revision"]))
+    except (KeyError, ValueError):
+        return 0  # the first revision of a schedule is 1
+
+
 def _record(schedule_id: str, fields: Mapping[str, str], held: int) -> ScheduleRecord:
     try:
-        return ScheduleRecord.from_hash(fields, held)
+        record = ScheduleRecord.from_hash(fields, held)
+        # Nothing reads it until ticks are carried; found then, it would stop whoever asks for something else.
+        carry.load(record.carry)
     except (DulyError, KeyError, ValueError) as error:
         reason = str(error) if isinstance(error, DulyError) else "a field is missing or no number"
-        raise UnusableSchedule(schedule_id, fields, reason) from error
+        raise UnusableSchedule(schedule_id, fields, held, reason) from error
+    return record

@@ -199,13 +199,16 @@ class ScheduleStore(ScheduleReader):
         """Remove the schedule. Its audit trail, run history and holds stay readable.
 
         Due ticks that nobody has swept are recorded as dropped. A schedule stored in a form that cannot be used can
-        be deleted too; its ticks cannot be told.
+        be deleted too; its ticks cannot be told. With ``revision`` only that revision is removed. Raises
+        ScheduleNotFound, RevisionConflict.
         """
 
         def attempt() -> list[Any]:
             try:
                 record = self._at_revision(schedule_id, revision)
             except UnusableSchedule as error:
+                if revision is not None and error.revision != revision:
+                    raise RevisionConflict(schedule_id) from error
                 return self._call("delete_schedule", **error.seen, **_dropped(None))
             return self._call("delete_schedule", **_seen(record), **_dropped(self._unswept(record)))
 

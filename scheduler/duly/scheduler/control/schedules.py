@@ -150,7 +150,10 @@ def deleted(store: Changing, schedule_id: ScheduleId, if_match: IfMatch = None) 
 def at_revision(store: Store, schedule_id: str, if_match: str | None) -> Iterator[int | None]:
     """The revision that a change must be made to, None when it may be any; raises Stopped (412) where it is another."""
     condition = Condition.read(if_match)
-    revision = None if condition is None else _matching(store, schedule_id, condition).revision
+    revision = None
+    if condition is not None:
+        revision, _ = store.schedules.seen(schedule_id)  # what cannot be used has a revision to be deleted at
+        condition.check(revision)
     try:
         yield revision
     except RevisionConflict as conflict:

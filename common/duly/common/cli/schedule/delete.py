@@ -22,18 +22,18 @@ def delete(app: App, schedule_id: str, yes: bool, revision: int | None) -> None:
     """Remove a schedule. Its audit trail, run history and holds stay readable."""
     from duly.common.cli.output import cell, stack
 
-    record = app.store.schedules.get(schedule_id)
+    seen, held = app.store.schedules.seen(schedule_id)
     question = f"Delete schedule '{schedule_id}'?"
     if not yes and sys.stdin.isatty() and not click.confirm(question, err=True):
         raise Refused(f"schedule '{schedule_id}' was not deleted", code="not_confirmed")
     # What the person was asked about is what goes.
-    app.store.schedules.delete(schedule_id, revision=record.revision if revision is None else revision)
+    app.store.schedules.delete(schedule_id, revision=seen if revision is None else revision)
     app.show(
         {"schedule_id": schedule_id, "deleted": True},
         lambda: stack(
             cell(f"deleted {schedule_id}; its record stays readable:"),
             cell(f"  duly events {schedule_id}"),
-            cell(f"{_stay_open(record.held)}: duly holds") if record.held else None,
+            cell(f"{_stay_open(held)}: duly holds") if held else None,
         ),
     )
 

@@ -18,6 +18,7 @@ from duly.common.instant import to_ms
 from duly.common.records.schedule import ScheduleRecord, ScheduleState
 from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store import Store
+from duly.common.store.schedule_reader import UnusableSchedule
 from duly.common.store.schedules import latest_missed
 from duly.scheduler.control.console.failing import Failure
 from duly.scheduler.control.console.forms import Given
@@ -57,11 +58,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The schedule at one instant; ``record`` is None when it was deleted and only its past is left."""
+    """The schedule at one instant; ``record`` is None when it was deleted or cannot be used: its past is left."""
 
     schedule_id: str
     now_ms: int
     record: ScheduleRecord | None
+    unusable: UnusableSchedule | None
+    """Why there is no record of a schedule that is there."""
     warning: str | None
     ticks: Sequence[Tick]
     strip: Strip
@@ -124,7 +127,7 @@ def show(
 
 def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
     """The view; raises ScheduleNotFound where there is neither a schedule nor a past."""
-    record = find_schedule(store, check_schedule_id(schedule_id))
+    record, unusable = _find(store, check_schedule_id(schedule_id))
     snapshot = store.fleet.snapshot()
     now_ms = to_ms(snapshot["now"], "now")
     latest, _ = store.trails.events(schedule_id, LENGTH)
@@ -138,6 +141,7 @@ def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
         schedule_id,
         now_ms,
         record,
+        unusable,
         None if definition is None else missing(present(snapshot["workers"]), definition.task, definition.queue),
         [] if definition is None else next_ticks(definition.timetable, now_ms, UPCOMING),
         tick_strip(latest, history),
@@ -154,6 +158,13 @@ def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
         history_cut,
         None if record is None else _missed(record, latest, now_ms),
     )
+
+
+def _find(store: Store, schedule_id: str) -> tuple[ScheduleRecord | None, UnusableSchedule | None]:
+    try:
+        return find_schedule(store, schedule_id), None
+    except UnusableSchedule as unusable:
+        return None, unusable
 
 
 def _missed(record: ScheduleRecord, newest_first: Sequence[EnqueueEvent], now_ms: int) -> int | None:
