@@ -361,6 +361,41 @@ def test_an_expired_record_still_has_its_history(cli: Cli, bench: Bench, lived_i
     assert shown["explanation"].endswith("its record has expired since")
 
 
+@pytest.mark.parametrize(("field", "value"), [("definition", "{}"), ("carry", "[["), ("updated_ms", "x")])
+def test_what_is_on_record_of_an_unusable_schedule_is_told_as_before(
+    cli: Cli, bench: Bench, lived_in: Occurrence, field: str, value: str
+) -> None:
+    expired = Occurrence("feed", lived_in.tick_ms)
+    bench.backend.client.delete(bench.store.keys.occurrence(expired))
+    pending = Occurrence("feed", lived_in.tick_ms + 60 * MINUTE)
+    asked = [
+        ("occurrence", str(lived_in)),
+        ("occurrence", "docs", "2026-01-01T01:01:00Z"),
+        ("occurrence", "feed", "2026-01-01T00:30:00Z"),
+        ("occurrence", str(expired)),
+        ("recompute", str(lived_in)),
+        *(("events", "docs"), ("runs", "docs"), ("runs",), ("holds",), ("fleet",)),
+    ]
+    before = [cli.json(*words) for words in asked]
+    for schedule_id in ("docs", "feed"):
+        bench.backend.client.hset(bench.store.keys.schedule(schedule_id), field, value)
+    assert [cli.json(*words) for words in asked] == before
+    assert cli.json("occurrence", str(pending))["state"] == "PENDING"
+    assert "is stored in a form that cannot be used" in cli.refusal("occurrence", "docs", "2026-02-01T00:00:00Z")
+
+
+def test_a_pending_occurrence_behind_a_hold_says_so_though_its_schedule_cannot_be_used(cli: Cli, bench: Bench) -> None:
+    bench.add(schedule_id="x", spec="@every:60000", overlap="allow")
+    first = bench.due("x")
+    bench.running(first)
+    second = bench.due("x")
+    bench.expire(first)
+    bench.sweep()
+    bench.backend.client.hset(bench.store.keys.schedule("x"), "definition", "{}")
+    shown = cli.json("occurrence", "x", str(second.tick_ms))
+    assert shown["released_by"].startswith("the reviewer of 1 hold of its schedule (duly holds)")
+
+
 def test_a_tick_ahead_is_told_from_one_that_is_none(cli: Cli, bench: Bench) -> None:
     cli.json("schedule", "add", "x", *ADD)
 

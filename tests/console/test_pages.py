@@ -63,6 +63,15 @@ def test_every_page_of_a_lived_in_fleet_is_well_formed(console: Console, lived_i
         check(console.get(path))
 
 
+def test_every_page_about_an_unusable_schedule_is_there(console: Console, bench: Bench, lived_in: Occurrence) -> None:
+    pending = bench.events("feed")[0][0]
+    for schedule_id in ("docs", "feed"):
+        bench.backend.client.hset(bench.store.keys.schedule(schedule_id), "definition", "{}")
+    check(console.get("/schedules/docs/edit", 409))
+    for path in sorted({*lived_in_pages(lived_in), f"/schedules/feed/ticks/{pending}"} - {"/schedules/docs/edit"}):
+        check(console.get(path))
+
+
 def test_a_tick_that_ended_before_any_decision_waits_for_none(console: Console, bench: Bench) -> None:
     bench.add()
     gone = bench.due()

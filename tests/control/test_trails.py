@@ -65,6 +65,20 @@ def test_an_occurrence_is_explained_as_by_the_command_line(
         assert len(told["evidence"]) == 18
 
 
+def test_an_occurrence_of_an_unusable_schedule_is_explained_and_a_tick_that_only_its_definition_knows_is_not(
+    api: Api, bench: Bench, lived_in: Occurrence
+) -> None:
+    pending = Occurrence("feed", bench.events("feed")[0][0])
+    for schedule_id in ("docs", "feed"):
+        bench.backend.client.hset(bench.store.keys.schedule(schedule_id), "definition", "{}")
+    for asked, state in ((lived_in, "HELD"), (pending, "PENDING")):
+        told = api.get(f"periodic/{asked.schedule_id}/occurrences/{asked.tick_ms}")
+        assert told["state"] == state
+        assert told == Cli(bench.store).json("occurrence", str(asked))
+    ahead = pending.tick_ms + 60_000
+    problem(api("GET", f"periodic/feed/occurrences/{ahead}"), 409, "unusable_schedule")
+
+
 def test_what_is_no_tick_is_not_found(api: Api) -> None:
     api.add()
     problem(api("GET", "periodic/docs/occurrences/5"), 404, "occurrence_not_found")

@@ -40,13 +40,18 @@ class Absence:
 
 
 def explain_absence(store: Store, occurrence: Occurrence, timeline: Sequence[RunEvent], now_ms: int) -> Absence:
-    """Why the record is not there; raises NoSuchOccurrence when there neither was nor will be one."""
-    record = find_schedule(store, occurrence.schedule_id)
+    """Why the record is not there; raises NoSuchOccurrence when there neither was nor will be one.
+
+    Raises UnusableSchedule where only the definition could tell, and cannot be used.
+    """
+    record, unusable = find_schedule(store, occurrence.schedule_id)
     events = _events(store, occurrence, record)
     if timeline:
         return Absence(f"it ended as {timeline[-1].state}; its record has expired, its history has not", events)
     if events:
         return Absence(_audited(store, occurrence, events[0]), events)
+    if unusable is not None:
+        raise unusable
     if record is None:
         raise NoSuchOccurrence(occurrence, "the schedule was deleted, and its audit trail does not name this tick")
     return Absence(_place(record, occurrence, now_ms), case=_case_ahead(record, occurrence.tick_ms, now_ms))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from duly.common.errors import ScheduleNotFound
 from duly.common.explain import words
 from duly.common.explain.absence import explain_absence
 from duly.common.explain.judged import Judged, judged_ahead, judged_of
@@ -93,10 +92,8 @@ def _released_by(store: Store, record: OccurrenceRecord, now_ms: int, *, orphane
         return released_by
     if orphaned:
         return "its next delivery, which cancels it: its schedule was deleted"
-    try:
-        held = store.schedules.get(record.occurrence.schedule_id).held
-    except ScheduleNotFound:
-        return released_by  # deleted a moment ago
+    # Not from the schedule, which may be stored in a form that cannot be used: the record is good all the same.
+    held = store.holds.count_of(record.occurrence.schedule_id)
     return (
         f"the reviewer of {count(held, 'hold')} of its schedule (duly holds); then {released_by}"
         if held

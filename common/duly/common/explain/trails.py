@@ -13,6 +13,7 @@ from duly.common.identity import Occurrence, check_schedule_id
 from duly.common.records.schedule import ScheduleRecord
 from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store import Store
+from duly.common.store.schedule_reader import UnusableSchedule
 
 _LONGEST_HISTORY = 100
 _Record = TypeVar("_Record", EnqueueEvent, RunEvent, ChangeEvent)
@@ -58,13 +59,18 @@ def timeline_of(store: Store, occurrence: Occurrence) -> list[RunEvent]:
     return found[::-1]
 
 
-def find_schedule(store: Store, schedule_id: str) -> ScheduleRecord | None:
-    """The schedule, or None where only its past is left; raises ScheduleNotFound where there is neither."""
+def find_schedule(store: Store, schedule_id: str) -> tuple[ScheduleRecord | None, UnusableSchedule | None]:
+    """The schedule, or why it cannot be used; neither where only its past is left.
+
+    Raises ScheduleNotFound where there is no past either.
+    """
     try:
-        return store.schedules.get(schedule_id)
+        return store.schedules.get(schedule_id), None
+    except UnusableSchedule as unusable:
+        return None, unusable
     except ScheduleNotFound:
         if store.trails.has_trail(schedule_id):
-            return None
+            return None, None
         raise
 
 
@@ -85,7 +91,6 @@ def _page(
 
 
 def _check_known(store: Store, schedule_id: str) -> None:
-    # Not `find_schedule`: a schedule that is stored in a form that cannot be used has a past all the same.
     check_schedule_id(schedule_id)
     if not store.schedules.exists(schedule_id) and not store.trails.has_trail(schedule_id):
         raise ScheduleNotFound(schedule_id)

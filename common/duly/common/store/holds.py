@@ -95,6 +95,11 @@ class HoldStore:
         with translated():
             return int(self._client.zcard(self._keys.holds))
 
+    def count_of(self, schedule_id: str) -> int:
+        """How many occurrences of one schedule are held, whatever has become of the schedule itself."""
+        with translated():
+            return int(self._client.zcard(self._keys.held(schedule_id)))
+
     def awaiting(self) -> int:
         """How many runs wait to be approved."""
         with translated():

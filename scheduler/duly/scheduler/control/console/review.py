@@ -100,7 +100,7 @@ def look(store: Store, occurrence: Occurrence) -> View:
         last_judged(record),
         claimants(record),
         timeline_of(store, occurrence),
-        max(0, _held(store, occurrence.schedule_id) - 1),
+        max(0, store.holds.count_of(occurrence.schedule_id) - 1),
         _skipped(store, record),
         orphaned,
         _outcomes(record, orphaned=orphaned),
@@ -198,13 +198,6 @@ def _outcomes(record: OccurrenceRecord, *, orphaned: bool) -> list[tuple[str, st
         ),
         (Resolution.ABANDONED.value, "Give it up", "It ends here, whatever happened. Nothing runs again."),
     ]
-
-
-def _held(store: Store, schedule_id: str) -> int:
-    try:
-        return store.schedules.get(schedule_id).held
-    except ScheduleNotFound:
-        return 0
 
 
 def _occurrence(schedule_id: str, tick: str) -> Occurrence:

@@ -127,7 +127,7 @@ def show(
 
 def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
     """The view; raises ScheduleNotFound where there is neither a schedule nor a past."""
-    record, unusable = _find(store, check_schedule_id(schedule_id))
+    record, unusable = find_schedule(store, check_schedule_id(schedule_id))
     snapshot = store.fleet.snapshot()
     now_ms = to_ms(snapshot["now"], "now")
     latest, _ = store.trails.events(schedule_id, LENGTH)
@@ -158,13 +158,6 @@ def look(store: Store, schedule_id: str, asked: Asked = Asked()) -> View:
         history_cut,
         None if record is None else _missed(record, latest, now_ms),
     )
-
-
-def _find(store: Store, schedule_id: str) -> tuple[ScheduleRecord | None, UnusableSchedule | None]:
-    try:
-        return find_schedule(store, schedule_id), None
-    except UnusableSchedule as unusable:
-        return None, unusable
 
 
 def _missed(record: ScheduleRecord, newest_first: Sequence[EnqueueEvent], now_ms: int) -> int | None:
