@@ -12,6 +12,7 @@ from duly.common.identity import Occurrence
 from duly.common.records.occurrence import Effects
 from tests.acceptance.conftest import HOSTILE, Cli
 from tests.store.conftest import Bench
+from tests.store.obstacles import OBSTACLES, put_in_the_way
 
 RUN = "INTERVAL_RUN_REVIEW_REQUIRED"
 
@@ -164,6 +165,17 @@ def test_a_catch_up_of_a_paused_schedule_says_what_was_done_and_what_was_not(cli
     assert (told["state"], told["catch_up_tick_ms"]) == ("SUCCEEDED", None)
     assert told["catch_up"].startswith("nothing is caught up: ")
     assert "resume it with --catch-up latest" in told["catch_up"]
+
+
+@pytest.mark.parametrize(("obstacle", "said"), OBSTACLES.items())
+def test_whatever_keeps_a_catch_up_from_being_made_the_command_that_resolved_the_hold_succeeds(
+    cli: Cli, bench: Bench, monkeypatch: pytest.MonkeyPatch, obstacle: str, said: str
+) -> None:
+    occurrence = held(bench)
+    put_in_the_way(obstacle, bench, monkeypatch, "x")
+    told = cli.json(*resolve(occurrence, "committed", "--catch-up", "latest"))
+    assert (told["state"], told["catch_up_tick_ms"]) == ("SUCCEEDED", None)
+    assert said in told["catch_up"]
 
 
 def test_a_catch_up_of_a_deleted_schedule_says_so(cli: Cli, bench: Bench) -> None:

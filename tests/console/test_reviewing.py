@@ -7,11 +7,13 @@ import pytest
 from duly.common.explain.words import CAUSES
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceState
+from duly.common.store import carry
 from duly.common.store.holds import Resolution
 from duly.scheduler.control.console import review
 from tests.console.conftest import Console
 from tests.console.test_actions import held
 from tests.store.conftest import Bench
+from tests.store.obstacles import put_in_the_way
 
 
 def at(occurrence: Occurrence) -> str:
@@ -105,6 +107,59 @@ def test_the_ticks_that_the_quarantine_has_skipped_are_counted(
     assert f"Skipped since {skipped} ticks" in console.get(at(occurrence)).text
     monkeypatch.setattr(review, "EVENTS_READ", 2)
     assert "Skipped since at least 2 ticks" in console.get(at(occurrence)).text
+
+
+def with_catch_up(console: Console, occurrence: Occurrence) -> dict[str, str]:
+    """The form that resolves a hold, filled in, and asking for the latest missed tick."""
+    form = console.get(at(occurrence)).form(f"{at(occurrence)}/resolve")
+    return {**form, "outcome": "committed", "by": "ann", "evidence": "log 7", "catch_up": "latest"}
+
+
+def test_a_resolution_that_also_runs_the_latest_missed_tick_leads_to_that_tick(console: Console, bench: Bench) -> None:
+    occurrence = held(bench)
+    bench.pass_time(1_000)
+    bench.sweep()
+    page = console.post(f"{at(occurrence)}/resolve", with_catch_up(console, occurrence))
+    missed_ms = bench.store.schedules.now_ms()
+    assert "Resolved." in page.text
+    assert tick(Occurrence("docs", missed_ms)) in page.links
+    assert missed_ms in [each.until_ms for each in carry.load(bench.store.schedules.get("docs").carry)]
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "said"),
+    {
+        "paused": "the schedule is paused",
+        "changed": "somebody changed the schedule at the same moment",
+        "unusable": "the schedule is stored in a form that cannot be used",
+        "away": "It is not known whether the latest missed tick is run too",
+        "deleted": "the schedule was deleted",
+        "nothing": "no tick of its present timing was missed",
+    }.items(),
+)
+def test_a_resolution_is_told_as_recorded_whatever_comes_of_its_catch_up(
+    console: Console, bench: Bench, monkeypatch: pytest.MonkeyPatch, obstacle: str, said: str
+) -> None:
+    occurrence = held(bench)
+    form = with_catch_up(console, occurrence)
+    if obstacle == "deleted":
+        bench.store.schedules.delete("docs")
+    elif obstacle != "nothing":
+        put_in_the_way(obstacle, bench, monkeypatch)
+    page = console.post(f"{at(occurrence)}/resolve", form)
+    assert bench.record(occurrence).state is OccurrenceState.SUCCEEDED
+    assert page.url.partition("?")[0].endswith(tick(occurrence))
+    assert "Resolved." in page.text
+    assert said in page.text
+
+
+def test_what_an_address_claims_of_a_catch_up_is_shown_only_in_our_own_words(console: Console, bench: Bench) -> None:
+    occurrence = held(bench)
+    shown = console.get(tick(occurrence))
+    for query in ("catch_up=all+is+well", "catch_up=caught_up", "catch_up=caught_up&caught=" + "9" * 15):
+        assert console.get(f"{tick(occurrence)}?{query}").text == shown.text
+    assert "Nothing is caught up." in console.get(f"{tick(occurrence)}?catch_up=not_caught_up&caught=<b>").text
+    assert console.get("/schedules/docs?done=run&tick=" + "9" * 15).text == console.get("/schedules/docs").text
 
 
 def test_what_is_held_again_is_not_said_to_be_resolved(console: Console, bench: Bench) -> None:

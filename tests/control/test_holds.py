@@ -10,6 +10,7 @@ from duly.common.identity import Occurrence
 from tests.acceptance.conftest import Cli
 from tests.control.conftest import Api, body, faults, problem
 from tests.store.conftest import Bench
+from tests.store.obstacles import OBSTACLES, put_in_the_way
 
 FOUND = {"outcome": "abandoned", "by": "ann", "evidence": "https://tickets.example/1"}
 
@@ -45,13 +46,14 @@ def test_a_resolution_may_also_run_the_latest_missed_tick(api: Api, bench: Bench
     assert told["catch_up_tick_ms"] == bench.store.schedules.now_ms() // 60_000 * 60_000
 
 
-def test_a_catch_up_that_something_else_forbids_says_so_and_the_hold_is_resolved(
-    api: Api, bench: Bench, lived_in: Occurrence
+@pytest.mark.parametrize(("obstacle", "said"), OBSTACLES.items())
+def test_whatever_keeps_a_catch_up_from_being_made_is_told_and_the_hold_is_resolved(
+    api: Api, bench: Bench, lived_in: Occurrence, monkeypatch: pytest.MonkeyPatch, obstacle: str, said: str
 ) -> None:
-    api.post("periodic/docs/pause", {"note": "not now"})
+    put_in_the_way(obstacle, bench, monkeypatch)
     told = body(resolve(api, lived_in, catch_up="latest"), 200)
     assert (told["catch_up_tick_ms"], told["state"]) == (None, "ABANDONED")
-    assert "paused" in told["catch_up"]
+    assert said in told["catch_up"]
 
 
 def test_holds_and_runs_to_approve_can_be_listed_apart(api: Api, bench: Bench, lived_in: Occurrence) -> None:

@@ -63,15 +63,15 @@ def resolve(
         state, again = app.store.holds.resolve(occurrence, Resolution(outcome), by, evidence, extra_attempts, seen=seen)
     except Refused as refused:
         raise explained_refusal(app.store, occurrence, refused) from refused
-    caught_up, said = catch_up_latest(app.store, occurrence) if catch_up == "latest" else (None, None)
+    caught_up = catch_up_latest(app.store, occurrence) if catch_up == "latest" else None
     app.show(
         {
             "schedule_id": occurrence.schedule_id,
             "tick_ms": occurrence.tick_ms,
             "state": state.value,
             "replayed": again,
-            "catch_up_tick_ms": caught_up,
-            "catch_up": said,
+            "catch_up_tick_ms": caught_up and caught_up.tick_ms,
+            "catch_up": caught_up and caught_up.said,
         },
         lambda: output.facts(
             [
@@ -79,7 +79,7 @@ def resolve(
                 ("state", state.value),
                 ("note", "this resolution was recorded before" if again else None),
                 ("attempt", _none_follows(app.store, occurrence, state)),
-                ("catch-up", said),
+                ("catch-up", caught_up and caught_up.said),
             ]
         ),
     )

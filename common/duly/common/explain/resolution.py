@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from duly.common.errors import Refused, ScheduleNotFound
+from dataclasses import dataclass
+
+from duly.common.errors import DulyError, Refused, StoreProtocolError, StoreUnavailable
 from duly.common.identity import Occurrence
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.store import Store
 
 
-def catch_up_latest(store: Store, occurrence: Occurrence) -> tuple[int | None, str]:
-    """Release the latest missed tick, and say what came of it. The hold is resolved by then, whatever comes of it."""
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """What came of a catch-up. ``said`` tells a person; ``tick_ms`` is the tick that is run too, None without one.
+
+    ``code`` is stable: `caught_up`, `nothing_missed`, or the code of the error that stood in the way.
+    """
+
+    code: str
+    said: str
+    tick_ms: int | None = None
+
+
+def catch_up_latest(store: Store, occurrence: Occurrence) -> CatchUp:
+    """Release the latest missed tick, and say what came of it.
+
+    Nothing is raised on purpose: the hold is resolved by then, and whoever resolved it must hear so.
+    """
     try:
         tick_ms = store.schedules.release(occurrence.schedule_id)
-    except (Refused, ScheduleNotFound) as error:
-        return None, f"nothing is caught up: {error}"
+    except (StoreUnavailable, StoreProtocolError) as error:
+        return CatchUp(error.code, f"whether the latest missed tick is run too is not known: {error}")
+    except DulyError as error:
+        return CatchUp(error.code, f"nothing is caught up: {error}")
     if tick_ms is None:
-        return None, "no tick of its present timing was missed"
-    return tick_ms, f"{Occurrence(occurrence.schedule_id, tick_ms)} is run too"
+        return CatchUp("nothing_missed", "no tick of its present timing was missed")
+    return CatchUp("caught_up", f"{Occurrence(occurrence.schedule_id, tick_ms)} is run too", tick_ms)
 
 
 def explained_refusal(store: Store, occurrence: Occurrence, refused: Refused) -> Refused:

@@ -51,15 +51,15 @@ def resolve(store: Changing, schedule_id: ScheduleId, tick_ms: TickMs, body: Res
         state, again = store.holds.resolve(asked, outcome, body.by, body.evidence, body.extra_attempts, seen=body.seen)
     except Refused as refused:
         raise explained_refusal(store, asked, refused) from refused
-    caught_up, said = catch_up_latest(store, asked) if body.catch_up == "latest" else (None, None)
+    caught_up = catch_up_latest(store, asked) if body.catch_up == "latest" else None
     return JSON(
         {
             "schedule_id": schedule_id,
             "tick_ms": tick_ms,
             "state": state.value,
             "replayed": again,
-            "catch_up_tick_ms": caught_up,
-            "catch_up": said,
+            "catch_up_tick_ms": caught_up and caught_up.tick_ms,
+            "catch_up": caught_up and caught_up.said,
         }
     )
 

@@ -12,6 +12,7 @@ from duly.common.explain.recompute import Recomputed, recomputed
 from duly.common.explain.ticks import read_tick
 from duly.common.identity import Occurrence, check_schedule_id
 from duly.common.store import Store
+from duly.scheduler.control.console import catching_up
 from duly.scheduler.control.console.claimants import Claimant, claimants
 from duly.scheduler.control.console.site import Site
 
@@ -33,10 +34,19 @@ class View:
 
 
 def register(router: APIRouter, site: Site) -> None:
-    def occurrence(request: Request, schedule_id: str, tick: str, done: str = "") -> Response:
+    def occurrence(
+        request: Request, schedule_id: str, tick: str, done: str = "", catch_up: str = "", caught: str = ""
+    ) -> Response:
         site.reader(request)
         view = look(site.store, Occurrence(check_schedule_id(schedule_id), read_tick(tick)))
-        return site.page(request, "occurrence.html", now_ms=view.told.now_ms, view=view, notice=_notice(view, done))
+        return site.page(
+            request,
+            "occurrence.html",
+            now_ms=view.told.now_ms,
+            view=view,
+            notice=_notice(view, done),
+            caught_up=catching_up.of_query(catch_up, caught),
+        )
 
     router.get("/schedules/{schedule_id}/ticks/{tick}")(occurrence)
 

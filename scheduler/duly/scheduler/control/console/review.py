@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from duly.common.errors import DulyError, InvalidField, Refused, ScheduleNotFound, StoreUnavailable
+from duly.common.errors import DulyError, InvalidField, StoreUnavailable
 from duly.common.explain.holds import why_waiting
 from duly.common.explain.judged import Judged, last_judged
+from duly.common.explain.resolution import catch_up_latest
 from duly.common.explain.text import count
 from duly.common.explain.trails import timeline_of
 from duly.common.identity import Occurrence, check_schedule_id, check_tick_ms
@@ -18,6 +19,7 @@ from duly.common.records.occurrence import OccurrenceRecord
 from duly.common.records.trail import RunEvent
 from duly.common.store import Store
 from duly.common.store.holds import Resolution
+from duly.scheduler.control.console import catching_up
 from duly.scheduler.control.console.claimants import Claimant, claimants
 from duly.scheduler.control.console.failing import Failure, describe
 from duly.scheduler.control.console.forms import Fields, Given, form_reader, number
@@ -139,18 +141,10 @@ def _resolve(store: Store, occurrence: Occurrence, fields: Fields) -> str:
     extra = number(fields, "extra_attempts") if again and fields.get("extra_attempts", "").strip() else 0
     evidence, by = fields.get("evidence", ""), fields.get("by", "")
     _, replayed = store.holds.resolve(occurrence, outcome, by, evidence, extra, seen=number(fields, "seen"))
+    told = {"done": "again" if replayed else "resolved"}
     if fields.get("catch_up") == "latest":
-        _catch_up(store, occurrence)
-    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?done={'again' if replayed else 'resolved'}"
-
-
-def _catch_up(store: Store, occurrence: Occurrence) -> None:
-    try:
-        with contextlib.suppress(ScheduleNotFound):  # a deleted schedule has nothing to catch up
-            store.schedules.release(occurrence.schedule_id)
-    except Refused as refused:
-        message = f"{occurrence} is resolved, but nothing is caught up: {refused}"
-        raise Refused(message, code="not_caught_up") from refused
+        told |= catching_up.as_query(catch_up_latest(store, occurrence))
+    return f"/schedules/{occurrence.schedule_id}/ticks/{occurrence.tick_ms}?{urlencode(told)}"
 
 
 def _approve(store: Store, occurrence: Occurrence, fields: Fields) -> str:

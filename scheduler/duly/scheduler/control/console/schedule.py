@@ -20,6 +20,7 @@ from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store import Store
 from duly.common.store.schedule_reader import UnusableSchedule
 from duly.common.store.schedules import latest_missed
+from duly.scheduler.control.console.catching_up import given_tick
 from duly.scheduler.control.console.failing import Failure
 from duly.scheduler.control.console.forms import Given
 from duly.scheduler.control.console.once import new_key
@@ -45,6 +46,7 @@ _DONE = {
     "unchanged": "Nothing was changed: all fields held these values already.",
     "nothing-missed": "Nothing was released: no tick was missed.",
 }
+_MADE = {"run": "Enqueued", "replayed": "Enqueued before", "released": "Released"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +183,8 @@ def _history(store: Store, schedule_id: str) -> tuple[list[RunEvent], bool]:
 
 def _made(done: str, tick: str) -> tuple[str, int] | None:
     """The run that an action made, from the address that it led to."""
-    if done not in {"run", "replayed", "released"} or not (tick.isascii() and tick.isdigit() and len(tick) <= 15):
-        return None
-    return {"run": "Enqueued", "replayed": "Enqueued before", "released": "Released"}[done], int(tick)
+    tick_ms, word = given_tick(tick), _MADE.get(done)
+    return None if tick_ms is None or word is None else (word, tick_ms)
 
 
 def _settings(record: ScheduleRecord) -> list[tuple[str, str]]:
