@@ -21,6 +21,7 @@ import pytest
 from duly.common.clock import SystemClock
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence
+from duly.common.owners import fleet_name, new_instance, owner_name
 from duly.common.records.occurrence import Effects
 from duly.common.store import Store
 from duly.common.store.turns import Hand, TurnStore
@@ -150,6 +151,20 @@ def test_attempts_follow_one_another_on_one_work_horse(bench: Bench, new_yard: C
     owners = {bench.record(each).lease_owner for each in occurrences}
     assert len(owners) == 3, "no two attempts have an owner of the same name"
     assert yard.stable.pid == pids(log)[0]
+
+
+def test_the_owner_of_an_attempt_leads_to_its_worker_by_the_name_it_has_in_the_fleet(
+    bench: Bench, new_yard: Callable[..., Yard], log: Path
+) -> None:
+    register(Effects.UNSAFE, noting(log))
+    occurrences = delivered(bench, "a", "b")
+    yard = new_yard()
+    yard.rounds.worker = new_instance("vm-7.2")
+    yard.rounds.run()
+    owners = {bench.record(each).lease_owner for each in occurrences}
+    assert owners == {owner_name(yard.rounds.worker, os.getpid(), turn) for turn in (1, 2)}
+    seen = {event.worker for event in bench.store.trails.runs()[0] if event.worker}
+    assert {fleet_name(each) for each in seen | owners} == {"vm-7.2"}
 
 
 @pytest.mark.parametrize(("jobs", "horses"), [(1, 4), (2, 2), (3, 2)])

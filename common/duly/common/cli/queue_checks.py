@@ -8,7 +8,7 @@ from itertools import islice
 
 from duly.common.cli.checks import Check, Status
 from duly.common.errors import StoreUnavailable
-from duly.common.explain.workers import is_ours
+from duly.common.owners import is_instance
 from duly.common.store import Store
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import RQ_JOB_STEM, RQ_QUEUE_STEM, RQ_WORKER_STEM, RQ_WORKERS_OF_QUEUE
@@ -67,7 +67,7 @@ def _strangers(client: Client, queue: str) -> Sequence[str]:
     """Living RQ workers that no duly started, as far as RQ knows of them."""
     with translated():
         keys = sorted(client.srandmember(RQ_WORKERS_OF_QUEUE % queue, _WORKERS))
-        others = [key for key in keys if not is_ours(key.removeprefix(RQ_WORKER_STEM))]
+        others = [key for key in keys if not is_instance(key.removeprefix(RQ_WORKER_STEM))]
         return [key.removeprefix(RQ_WORKER_STEM) for key in others if client.exists(key)]
 
 

@@ -10,7 +10,7 @@ from duly.common.cli import output
 from duly.common.cli.record_lines import Lines, day, moment, tick
 from duly.common.explain import words
 from duly.common.explain.text import count
-from duly.common.explain.workers import fleet_name
+from duly.common.owners import fleet_name
 from duly.common.records.trail import EnqueueEvent, RunEvent
 
 WIDE = 100

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from duly.common.explain.text import duration, relative
-from duly.common.explain.workers import fleet_name
 from duly.common.instant import to_rfc3339
+from duly.common.owners import fleet_name
 from duly.common.records.occurrence import OccurrenceRecord, OccurrenceState
 from duly.common.records.trail import ChangeEvent, RunEvent
 

@@ -1,9 +1,8 @@
-"""Workers by the names that `duly fleet` gives them, and whether one that runs could take what a schedule makes."""
+"""Whether a worker that runs could take what a schedule makes."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,19 +11,6 @@ from duly.common.records.definition import ScheduleDefinition
 from duly.common.store import Store
 
 _NAMED = 5
-_OWN_NAME = re.compile(r".+\.[0-9a-f]{6}", re.ASCII)
-_INSTANCE = re.compile(r"(?P<name>.+?)(\.[0-9a-f]{6})?(@\d+)?", re.ASCII)
-
-
-def fleet_name(owner: str | None) -> str:
-    """The worker's name in `duly fleet` behind the owner of a lease (``vm-7.2.5be66f@2836`` is of ``vm-7.2``)."""
-    found = _INSTANCE.fullmatch(owner or "")
-    return found["name"] if found else owner or "-"
-
-
-def is_ours(rq_name: str) -> bool:
-    """Whether RQ knows a worker by a name that a duly worker gives itself."""
-    return _OWN_NAME.fullmatch(rq_name) is not None
 
 
 def unknown(store: Store, definition: ScheduleDefinition) -> str | None:

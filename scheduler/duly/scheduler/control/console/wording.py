@@ -7,8 +7,8 @@ from typing import Any
 from duly.common.contract import Verdict
 from duly.common.explain import words
 from duly.common.explain.text import count, duration, relative
-from duly.common.explain.workers import fleet_name
 from duly.common.instant import to_datetime, to_rfc3339
+from duly.common.owners import fleet_name
 from duly.common.records.definition import ScheduleDefinition
 from duly.common.records.occurrence import OccurrenceState
 
