@@ -55,11 +55,13 @@ def test_following_shows_the_latest_and_then_each_new_run(
 ) -> None:
     asked: list[str] = []
 
-    def runs_after(self: TrailStore, cursor: str, schedule_id: str | None = None, **_: int) -> list[RunEvent]:
+    def runs_after(
+        self: TrailStore, cursor: str, schedule_id: str | None = None, **_: int
+    ) -> tuple[list[RunEvent], str]:
         asked.append(cursor)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        return [RunEvent("9999999999999-0", "began", "docs", 1, "RUNNING", 1, "w", 3, None, 5)]
+        return [RunEvent("9999999999999-0", "began", "docs", 1, "RUNNING", 1, "w", 3, None, 5)], "9999999999999-1"
 
     monkeypatch.setattr(TrailStore, "runs_after", runs_after)
     result = cli("runs", "docs", "--follow", "--limit", "2", "--json")
@@ -70,7 +72,7 @@ def test_following_shows_the_latest_and_then_each_new_run(
         ("held", lived_in.tick_ms),
         ("began", 1),
     ]
-    assert asked[1] == "9999999999999-0"
+    assert asked[1] == "9999999999999-1"
 
 
 def test_a_followed_run_is_one_line_for_people(cli: Cli, lived_in: Occurrence, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +143,26 @@ def test_long_names_and_reasons_keep_one_line_with_the_ends_of_names_in_sight(
     assert line.endswith(".12")
     wide = cli.text("runs", COLUMNS="400").splitlines()[2]
     assert "…" not in wide
+
+
+def test_records_that_are_none_of_ours_hide_none_and_an_empty_page_leads_on(
+    cli: Cli, bench: Bench, lived_in: Occurrence
+) -> None:
+    keys, client = bench.store.keys, bench.backend.client
+    lists = {
+        ("runs",): "runs",
+        ("runs", "docs"): "runs",
+        ("events", "docs"): "events",
+        ("schedule", "changes", "docs"): "changes",
+    }
+    before = [cli.json(*asked)[name] for asked, name in lists.items()]
+    for key in (keys.fleet_runs, keys.runs("docs"), keys.events("docs"), keys.changes("docs")):
+        client.xadd(key, {"x": "y"})
+    client.set(keys.worker("host-1.1"), "not json")
+    assert [cli.json(*asked)[name] for asked, name in lists.items()] == before
+    for asked in lists:
+        assert " ".join(("more: duly", *asked, "--cursor")) in squeezed(cli.text(*asked, "--limit", "1"))
+    assert [each["name"] for each in cli.json("fleet")["workers"]] == ["host-1.s"]
 
 
 def test_events_are_one_line_each_with_the_count_and_the_range_of_what_was_dropped(

@@ -48,6 +48,13 @@ def test_metrics_tell_what_the_fleet_did(api: Api, bench: Bench, lived_in: Occur
     assert found["duly_queue_depth default"] == len(bench.queue())
 
 
+def test_a_process_whose_word_cannot_be_read_costs_no_metric(api: Api, bench: Bench, lived_in: Occurrence) -> None:
+    before = samples(api)
+    bench.backend.client.set(bench.store.keys.worker("host-1.1"), "not json")
+    assert samples(api) == {**before, "duly_processes worker idle": 0}
+    assert [each["name"] for each in api.get("fleet")["workers"]] == ["host-1.s"]
+
+
 def test_the_lag_and_the_lateness_of_a_dispatch_are_told(api: Api, bench: Bench) -> None:
     bench.add(spec="@every:60000")
     bench.pass_time(62_500)

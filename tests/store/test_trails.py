@@ -36,9 +36,10 @@ def test_following_gives_what_is_recorded_after_the_cursor_oldest_first(bench: B
     bench.add(spec="@every:1000")
     cursor = bench.store.trails.last_run_cursor("docs")
     bench.running(bench.due())
-    followed = bench.store.trails.runs_after(cursor, "docs", block_ms=10)
+    followed, cursor = bench.store.trails.runs_after(cursor, "docs", block_ms=10)
     assert [event.event for event in followed] == ["enqueued", "acquired", "began"]
-    assert bench.store.trails.runs_after(followed[-1].cursor, "docs", block_ms=10) == []
+    assert cursor == followed[-1].cursor
+    assert bench.store.trails.runs_after(cursor, "docs", block_ms=10) == ([], cursor)
 
 
 def test_the_schedule_s_history_is_capped(fake: Backend) -> None:

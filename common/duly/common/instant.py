@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 
 from duly.common.errors import InvalidField
+from duly.common.identity import LAST_TICK_MS
 
 # The ranges of hours and of an offset's minutes are stated here, since `fromisoformat` takes more: `+05:60`, and
 # in newer Pythons `24:00:00`.
@@ -28,6 +29,14 @@ def to_ms(text: object, field: str) -> int:
             if delta.days >= 0:
                 return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
     raise InvalidField(field, "must be an RFC 3339 instant with an offset since 1970, such as 2026-01-31T09:00:00Z")
+
+
+def stored_ms(text: str) -> int:
+    """The instant behind its epoch milliseconds in the store; raises ValueError for one without an RFC 3339 form."""
+    ms = int(text)
+    if not 0 <= ms <= LAST_TICK_MS:
+        raise ValueError("no instant from 1970 to 9999")
+    return ms
 
 
 def to_datetime(ms: int) -> datetime:

@@ -1,4 +1,4 @@
-"""JSON from people: what a lenient reader would guess at is refused. Pure."""
+"""JSON from people and from the store: what a lenient reader would guess at is refused. Pure."""
 
 from __future__ import annotations
 
@@ -39,6 +39,17 @@ def read_object(field: str, text: str) -> dict[str, Any]:
 def read_value(field: str, text: str) -> Any:
     """The JSON value that ``text``, of whatever length, spells; raises InvalidField naming ``field``."""
     return _parse(field, text)
+
+
+def read_kept(text: str) -> dict[str, Any]:
+    """The JSON object that the store keeps as ``text``; raises ValueError for whatever could not be written again."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("no JSON object")
+    return value
 
 
 def _read(field: str, text: str) -> Any:

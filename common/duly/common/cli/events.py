@@ -31,7 +31,7 @@ def events(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
 
 
 def _draw(store: Store, schedule_id: str, page: trails.Page[EnqueueEvent]) -> RenderableType:
-    if not page.records:
+    if not page.records and page.next_cursor is None:
         return output.cell(f"no events yet: {_why_none(store)}")
     causes = drop_causes(store, schedule_id, page.records)
     return output.stack(

@@ -40,7 +40,8 @@ def runs(app: App, schedule_id: str | None, follow: bool, limit: int, cursor: st
 
 
 def _follow(store: Store, schedule_id: str | None, newest_first: Sequence[RunEvent], *, as_json: bool) -> None:
-    events, cursor = list(reversed(newest_first)), _START
+    events = list(reversed(newest_first))
+    cursor = events[-1].cursor if events else _START
     lines = RunLines(events, hidden=_hidden(schedule_id), follow=True)
     if not as_json:
         output.write(lines.heading())
@@ -51,13 +52,11 @@ def _follow(store: Store, schedule_id: str | None, newest_first: Sequence[RunEve
         else:
             for line in lines.of(events):
                 output.write(line)
-        if events:
-            cursor = events[-1].cursor
-        events = store.trails.runs_after(cursor, schedule_id)
+        events, cursor = store.trails.runs_after(cursor, schedule_id)
 
 
 def _draw(schedule_id: str | None, page: trails.Page[RunEvent]) -> RenderableType:
-    if not page.records:
+    if not page.records and page.next_cursor is None:
         return output.cell("no runs yet")
     lines = RunLines(page.records, hidden=_hidden(schedule_id))
     words = ["duly", "runs", *([schedule_id] if schedule_id else [])]

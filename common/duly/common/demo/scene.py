@@ -106,8 +106,8 @@ class Scene:
         if self.clock.monotonic_ms() >= self._board_at_ms:
             self.narrator.board(self._seats)
             self._board_at_ms = self.clock.monotonic_ms() + _BOARD_MS
-        for event in self.store.trails.runs_after(self._cursor, None, block_ms=_POLL_MS):
-            self._cursor = event.cursor
+        events, self._cursor = self.store.trails.runs_after(self._cursor, None, block_ms=_POLL_MS)
+        for event in events:
             self._coming.append(event)
             self._tell(event)
 

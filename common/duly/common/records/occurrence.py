@@ -9,7 +9,7 @@ from typing import Any
 
 from duly.common.errors import InvalidField
 from duly.common.identity import Occurrence
-from duly.common.instant import to_rfc3339
+from duly.common.instant import stored_ms, to_rfc3339
 from duly.common.records.evidence import RecordedDecision, decisions_of
 
 
@@ -126,6 +126,9 @@ class OccurrenceRecord:
         def number(name: str) -> int | None:
             return int(fields[name]) if fields.get(name) else None
 
+        def instant(name: str) -> int | None:
+            return stored_ms(fields[name]) if fields.get(name) else None
+
         held = fields["state"] == OccurrenceState.HELD
         return cls(
             occurrence=occurrence,
@@ -138,21 +141,21 @@ class OccurrenceRecord:
             idempotency_key=fields.get("idempotency_key", ""),
             review_owner=fields.get("review_owner", ""),
             job_id=fields["job_id"],
-            enqueued_ms=int(fields["enqueued_ms"]),
+            enqueued_ms=stored_ms(fields["enqueued_ms"]),
             lease_id=fields.get("lease_id"),
             lease_owner=fields.get("lease_owner"),
-            lease_expires_ms=number("lease_expires_ms"),
+            lease_expires_ms=instant("lease_expires_ms"),
             fencing_token=number("fencing_token"),
-            began_ms=number("began_ms"),
-            ended_ms=number("ended_ms"),
-            not_before_ms=number("not_before_ms"),
-            held_ms=number("held_ms") if held else None,
+            began_ms=instant("began_ms"),
+            ended_ms=instant("ended_ms"),
+            not_before_ms=instant("not_before_ms"),
+            held_ms=instant("held_ms") if held else None,
             hold_reason=fields.get("hold_reason") if held else None,
             reason=fields.get("reason") or None,
             result_ref=fields.get("result_ref"),
             last_error=fields.get("last_error"),
             last_error_attempt=number("last_error_attempt"),
-            last_error_ms=number("last_error_ms"),
+            last_error_ms=instant("last_error_ms"),
             last_error_by=fields.get("last_error_by") or None,
             cause=fields.get("cause") or None,
             prior_outcome=fields.get("prior_outcome", "NONE"),
@@ -198,5 +201,5 @@ def _resolution(fields: Mapping[str, str]) -> dict[str, Any] | None:
         "by": fields["resolved_by"],
         "evidence": fields["resolution_evidence"],
         "extra_attempts": int(fields.get("extra_attempts") or 0),
-        "resolved_at": to_rfc3339(int(fields["resolved_ms"])),
+        "resolved_at": to_rfc3339(stored_ms(fields["resolved_ms"])),
     }

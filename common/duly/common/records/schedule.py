@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from duly.common.instant import to_rfc3339
+from duly.common.instant import stored_ms, to_rfc3339
 from duly.common.records.definition import ScheduleDefinition
 
 
@@ -63,12 +63,12 @@ class ScheduleRecord:
             note=fields.get("note", ""),
             next_run_ms=_instant(fields, "next_run_ms"),
             last_tick_ms=_tick(fields, "last_tick_ms"),
-            timing_ms=_instant(fields, "timing_ms") or int(fields["created_ms"]),
+            timing_ms=_instant(fields, "timing_ms") or stored_ms(fields["created_ms"]),
             last_run_ms=_instant(fields, "last_run_ms"),
             last_outcome=fields.get("last_outcome"),
             paused_until_ms=_instant(fields, "paused_until_ms"),
-            created_ms=int(fields["created_ms"]),
-            updated_ms=int(fields["updated_ms"]),
+            created_ms=stored_ms(fields["created_ms"]),
+            updated_ms=stored_ms(fields["updated_ms"]),
             held=held,
             carry=fields.get("carry", ""),
         )
@@ -94,12 +94,12 @@ class ScheduleRecord:
 
 
 def _instant(fields: Mapping[str, str], name: str) -> int | None:
-    return int(fields[name]) if fields.get(name) else None
+    return stored_ms(fields[name]) if fields.get(name) else None
 
 
 def _tick(fields: Mapping[str, str], name: str) -> int | None:
     """The tick of a field that holds -1 while there is none."""
-    return None if fields.get(name, "-1") == "-1" else int(fields[name])
+    return None if fields.get(name, "-1") == "-1" else stored_ms(fields[name])
 
 
 def _written(ms: int | None) -> str | None:

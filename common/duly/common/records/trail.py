@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from duly.common.instant import to_rfc3339
+from duly.common.instant import stored_ms, to_rfc3339
+from duly.common.strict_json import read_kept
 
 EVENT_LINE = (
     "tick_ms", "outcome", "reason", "job_id", "count", "first_tick_ms", "last_tick_ms", "first_recorded_ms",
@@ -46,17 +46,18 @@ class EnqueueEvent:
 
     @classmethod
     def from_entry(cls, cursor: str, entry: Mapping[str, str]) -> EnqueueEvent:
+        """Read a stream's entry; raises KeyError or ValueError when it is none that the scripts wrote."""
         fields = fields_of(entry, EVENT_LINE)
         return cls(
             cursor=cursor,
-            tick_ms=int(fields["tick_ms"]),
+            tick_ms=stored_ms(fields["tick_ms"]),
             outcome=fields["outcome"],
             reason=fields["reason"],
             job_id=fields["job_id"] or None,
             count=int(fields["count"]),
-            first_tick_ms=int(fields["first_tick_ms"]),
-            last_tick_ms=int(fields["last_tick_ms"]),
-            recorded_ms=int(fields["recorded_ms"]),
+            first_tick_ms=stored_ms(fields["first_tick_ms"]),
+            last_tick_ms=stored_ms(fields["last_tick_ms"]),
+            recorded_ms=stored_ms(fields["recorded_ms"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,18 +96,19 @@ class RunEvent:
 
     @classmethod
     def from_entry(cls, cursor: str, entry: Mapping[str, str]) -> RunEvent:
+        """Read a stream's entry; raises as `EnqueueEvent.from_entry` does."""
         fields = fields_of(entry, RUN_LINE)
         return cls(
             cursor=cursor,
             event=fields["event"],
             schedule_id=fields["schedule_id"],
-            tick_ms=int(fields["tick_ms"]),
+            tick_ms=stored_ms(fields["tick_ms"]),
             state=fields["state"],
             attempt=int(fields["attempt"]),
             worker=fields["worker"] or None,
             fencing_token=int(fields["fencing_token"]) if fields["fencing_token"] else None,
             reason=fields["reason"] or None,
-            at_ms=int(fields["at_ms"]),
+            at_ms=stored_ms(fields["at_ms"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,13 +145,14 @@ class ChangeEvent:
 
     @classmethod
     def from_entry(cls, cursor: str, fields: Mapping[str, str]) -> ChangeEvent:
+        """Read a stream's entry; raises as `EnqueueEvent.from_entry` does."""
         return cls(
             cursor=cursor,
             what=fields["what"],
             actor=fields["actor"],
             revision=int(fields["revision"]) if fields["revision"] else None,
-            detail=json.loads(fields["detail"]),
-            at_ms=int(fields["at_ms"]),
+            detail=_detail(fields["detail"]),
+            at_ms=stored_ms(fields["at_ms"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,3 +164,15 @@ class ChangeEvent:
             "at": to_rfc3339(self.at_ms),
             "at_ms": self.at_ms,
         }
+
+
+def _detail(text: str) -> dict[str, Any]:
+    detail = read_kept(text)
+    fields = detail.get("fields", {})
+    if not isinstance(fields, dict) or not all(each is None or _is_pair(each) for each in fields.values()):
+        raise ValueError("no fields with their values before and after")
+    return detail
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2

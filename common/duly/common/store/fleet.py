@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 from duly.common.errors import StoreProtocolError
-from duly.common.instant import to_rfc3339
+from duly.common.instant import stored_ms, to_rfc3339
 from duly.common.records.totals import Totals, totals_of
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import RQ_QUEUE_STEM, RQ_QUEUES, Keys
 from duly.common.store.scripts import Scripts
+from duly.common.strict_json import read_kept
+
+log = logging.getLogger(__name__)
 
 WORKER_TTL_MS = 60_000
 BEAT_MS = 15_000
@@ -40,7 +45,9 @@ class FleetStore:
     def snapshot(self) -> dict[str, Any]:
         """``{"duty", "workers", "queues", "schedules", "holds", "lag_ms", "now"}`` as `duly fleet --json` prints it.
 
-        ``lag_ms``: how long the most overdue schedule has been waiting for the sweep.
+        ``lag_ms``: how long the most overdue schedule has been waiting for the sweep. What a process said that
+        cannot be used is named in the log, and hides none of the others. Raises StoreUnavailable, and
+        StoreProtocolError for a duty that the scripts do not write.
         """
         keys = self._keys
         with translated(), self._client.pipeline(transaction=False) as pipe:
@@ -83,16 +90,8 @@ class FleetStore:
             return []
         with translated():
             details = self._client.mget([self._keys.worker(name) for name, _ in seen])
-        return [
-            {
-                "name": name,
-                **json.loads(text),
-                "seen_at": to_rfc3339(int(at)),
-                "seen_ms_ago": max(0, now_ms - int(at)),
-            }
-            for (name, at), text in zip(seen, details, strict=True)
-            if text
-        ]
+        found = [_process(name, at, text, now_ms) for (name, at), text in zip(seen, details, strict=True) if text]
+        return [each for each in found if each is not None]
 
     def _queues(self, keys: set[str]) -> list[dict[str, Any]]:
         names = sorted(keys)
@@ -106,12 +105,27 @@ class FleetStore:
         ]
 
 
-def _duty(holder: dict[str, str], left_ms: int) -> dict[str, Any]:
+def _process(name: str, at: float, text: str, now_ms: int) -> dict[str, Any] | None:
+    """What a process said of itself and when; None where it is nothing that `FleetStore.beat` writes."""
+    try:
+        seen_at = to_rfc3339(stored_ms(f"{at:.0f}"))
+        told = {"name": name} | read_kept(text)
+    except ValueError:
+        said = "what process '%s' said of itself is stored in a form that cannot be used"
+        log.warning(said, name, extra={"action": "unusable_record"})
+        return None
+    return told | {"name": name, "seen_at": seen_at, "seen_ms_ago": max(0, now_ms - int(at))}
+
+
+def _duty(holder: Mapping[str, str], left_ms: int) -> dict[str, Any]:
     if not holder or left_ms <= 0:
         return {"holder": None, "fence": None, "since": None, "expires_in_ms": None}
-    return {
-        "holder": holder["holder"],
-        "fence": int(holder["fence"]),
-        "since": to_rfc3339(int(holder["since_ms"])),
-        "expires_in_ms": left_ms,
-    }
+    try:
+        return {
+            "holder": holder["holder"],
+            "fence": int(holder["fence"]),
+            "since": to_rfc3339(stored_ms(holder["since_ms"])),
+            "expires_in_ms": left_ms,
+        }
+    except (KeyError, ValueError) as error:
+        raise StoreProtocolError("the record of the duty is none this version knows") from error

@@ -58,7 +58,7 @@ class HoldStore:
         From the first entry behind the place ``after``. The second value is the ``after`` of the next page, None at
         the end. Stays right while entries come and go. Raises InvalidField for a place that this list does not have.
         """
-        entries = self._entries(limit + 1, after, list(Waiting) if kind is None else [kind])
+        entries = self._named(limit + 1, after, list(Waiting) if kind is None else [kind])
         occurrences = [Occurrence.parse(name) for _, _, name in entries[:limit]]
         with translated(), self._client.pipeline(transaction=False) as pipe:
             for occurrence in occurrences:
@@ -68,12 +68,23 @@ class HoldStore:
         following = ":".join(entries[limit - 1]) if len(entries) > limit else None
         return [record for record in records if record.waits_because], following
 
-    def _entries(self, most: int, after: str, kinds: list[Waiting]) -> list[list[str]]:
-        """(kind, instant, name) of the entries behind a place."""
+    def _named(self, most: int, after: str, kinds: list[Waiting]) -> list[list[str]]:
+        """(kind, instant, name) of the entries behind a place, of those that name an occurrence."""
         if after and not (PLACE.fullmatch(after) and after.partition(":")[0] in kinds):
             raise InvalidField("cursor", "is none that a page of this list gave")
-        place, after_ms, name = after.split(":") if after else (kinds[0], "0", "")
-        left = kinds[kinds.index(Waiting(place)) :]
+        place = after.split(":") if after else [kinds[0], "0", ""]
+        named = list[list[str]]()
+        while True:
+            entries = self._entries(most, place, kinds)
+            named += [entry for entry in entries if _names_an_occurrence(entry)]
+            if len(named) >= most or len(entries) < most:
+                return named[:most]
+            kind, after_ms, name = entries[-1]
+            place = [kind, after_ms, name or "\0"]  # to the script no name at all is the beginning
+
+    def _entries(self, most: int, place: Sequence[str], kinds: list[Waiting]) -> list[list[str]]:
+        kind, after_ms, name = place
+        left = kinds[kinds.index(Waiting(kind)) :]
         with translated():
             reply = self._scripts.call("waiting", kinds=" ".join(left), most=most, after_ms=after_ms, after_name=name)
         return list(reply[1])
@@ -194,6 +205,15 @@ class HoldStore:
     def _version(self, occurrence: Occurrence) -> int:
         with translated():
             return int(self._client.hget(self._keys.occurrence(occurrence), "version") or 0)
+
+
+def _names_an_occurrence(entry: Sequence[str]) -> bool:
+    try:
+        Occurrence.parse(entry[2])
+    except InvalidField:
+        log.warning("an entry of the list of holds names no occurrence", extra={"action": "unusable_record"})
+        return False
+    return True
 
 
 def _usable(occurrence: Occurrence, fields: dict[str, str]) -> OccurrenceRecord | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from duly.common.errors import InvalidField
@@ -11,12 +13,18 @@ from duly.common.records.trail import ChangeEvent, EnqueueEvent, RunEvent
 from duly.common.store.connection import Client, translated
 from duly.common.store.keys import Keys
 
+log = logging.getLogger(__name__)
+
 _CURSOR = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
 _Record = TypeVar("_Record", EnqueueEvent, RunEvent, ChangeEvent)
 
 
 class TrailStore:
-    """Audit trails and run history of one fleet."""
+    """Audit trails and run history of one fleet.
+
+    An entry that cannot be used is named in the log and hides none of the others: a page is then shorter than it
+    could be, and its cursor leads on all the same.
+    """
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client = client
@@ -46,15 +54,18 @@ class TrailStore:
 
     def runs_after(
         self, cursor: str, schedule_id: str | None = None, block_ms: int = 1000, limit: int = 100
-    ) -> list[RunEvent]:
-        """Run history recorded after ``cursor`` (``$`` for now on), oldest first; waits up to ``block_ms``."""
+    ) -> tuple[list[RunEvent], str]:
+        """Run history recorded after ``cursor``, oldest first, and the cursor to go on from; waits up to ``block_ms``.
+
+        ``$`` stands for now on. It can be empty, and its cursor another one, before the wait is over.
+        """
         key = self._runs_key(schedule_id)
         with translated():
             reply: Any = self._client.xread({key: cursor}, count=limit, block=block_ms)
         if not reply:
-            return []
+            return [], cursor
         entries = reply[key][0] if isinstance(reply, dict) else reply[0][1]
-        return [RunEvent.from_entry(entry_id, fields) for entry_id, fields in entries]
+        return _usable(RunEvent, key, entries), str(entries[-1][0])
 
     def last_run_cursor(self, schedule_id: str | None = None) -> str:
         """The cursor after which `runs_after` gives what is recorded from now on."""
@@ -77,8 +88,18 @@ class TrailStore:
         newest = f"({cursor}" if cursor else "+"
         with translated():
             entries = self._client.xrevrange(key, newest, "-", count=limit + 1)
-        page = [kind.from_entry(entry_id, fields) for entry_id, fields in entries[:limit]]
-        return page, page[-1].cursor if len(entries) > limit else None
+        return _usable(kind, key, entries[:limit]), str(entries[limit - 1][0]) if len(entries) > limit else None
+
+
+def _usable(kind: type[_Record], key: str, entries: Sequence[tuple[str, Mapping[str, str]]]) -> list[_Record]:
+    found = list[_Record]()
+    for entry_id, fields in entries:
+        try:
+            found.append(kind.from_entry(entry_id, fields))
+        except (KeyError, ValueError):
+            said = "entry %s of %s is stored in a form that cannot be used"
+            log.warning(said, entry_id, key, extra={"action": "unusable_record"})
+    return found
 
 
 def _is_cursor(text: str) -> bool:

@@ -31,7 +31,7 @@ def changes(app: App, schedule_id: str, limit: int, cursor: str | None) -> None:
 
 
 def _draw(schedule_id: str, page: trails.Page[ChangeEvent]) -> RenderableType:
-    if not page.records:
+    if not page.records and page.next_cursor is None:
         return output.cell("no changes on record")
     more = output.more(page.next_cursor, "duly", "schedule", "changes", schedule_id)
     return output.stack(*_lines(page.records), more)
