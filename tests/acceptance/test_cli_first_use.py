@@ -208,6 +208,7 @@ def test_the_demo_ends_with_a_paragraph_that_is_wrapped_once() -> None:
     stream = io.StringIO()
     running.next_steps(PlainNarrator(Stopped(), stream))
     lines = stream.getvalue().splitlines()[1:]
+    assert len(lines) > 1
     # Each line could not have taken the next one's first word.
     assert all(len(line) + 1 + len(following.split()[0]) > 80 for line, following in pairwise(lines))
 

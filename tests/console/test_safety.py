@@ -144,8 +144,7 @@ def test_a_token_begins_a_session_that_only_its_own_forms_can_use(bench: Bench) 
     assert "not the console's token" in console.send(page, "/login", 401, token="guess").text
     page = console.send(page, "/login", token="write-token")
     assert page.url.endswith("/schedules/docs")
-    cookie = console.client.cookies.jar
-    assert all(each.has_nonstandard_attr("HttpOnly") for each in cookie)
+    assert [each.has_nonstandard_attr("HttpOnly") for each in console.client.cookies.jar] == [True]
     form = page.form("/schedules/docs/run")
     assert console.client.post("/schedules/docs/run", data={**form, "form_token": "guess"}).status_code == 403
     assert console.client.post("/schedules/docs/run", data={"key": form["key"]}).status_code == 403
