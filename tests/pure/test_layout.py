@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,17 @@ def test_no_script_spells_the_name_of_a_key() -> None:
         return [line for line in lines if not line.lstrip().startswith("--") and re.search("[\"'](duly|rq):", line)]
 
     assert offences(LUA, spelled) == {}
+
+
+def test_every_answer_about_an_attempt_is_explained_where_it_is_spelled() -> None:
+    module = tree(ROOT / "common/duly/common/store/attempts.py")
+    classes = [node for node in module.body if isinstance(node, ast.ClassDef)]
+    words = [each for each in classes if any(isinstance(b, ast.Name) and b.id == "StrEnum" for b in each.bases)]
+    assert {each.name for each in words} == {"Claim", "Ending", "Carried"}
+    for each in words:
+        spelled = [ast.unparse(node) for node in each.body if isinstance(node, ast.Assign)]
+        explained = [ast.unparse(a) for a, b in pairwise(each.body) if isinstance(b, ast.Expr)]
+        assert [word for word in spelled if word not in explained] == []
 
 
 def test_no_failure_is_swallowed_unseen() -> None:

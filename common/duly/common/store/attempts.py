@@ -21,31 +21,47 @@ from duly.common.store.scripts import Scripts, Value
 
 
 class Claim(StrEnum):
-    """The answer to a worker that asks for an occurrence; each word is explained in `lua/acquire.lua`."""
+    """The answer to a worker that asks for an occurrence."""
 
     ACQUIRED = "acquired"
+    """The lease is granted, with the evidence to decide from."""
     OWNED = "owned"
+    """It is leased or running under another lease."""
     WAITING = "waiting"
+    """Its approval, an open hold or another run of its schedule stands before it; it is delivered again later."""
     NOT_DUE = "not_due"
+    """It waits for the backoff after its last attempt to end."""
     SUPERSEDED = "superseded"
+    """The job that was taken is not of its next attempt."""
     HELD = "held"
+    """It is held for its reviewer, perhaps since this very claim."""
     COALESCED = "coalesced"
+    """It gave way to a newer tick, perhaps at this very claim, and never runs."""
     CANCELLED = "cancelled"
+    """This claim ended it, since it was found too late or its schedule was deleted; it never runs."""
     FINISHED = "finished"
+    """It is over."""
     MISSING = "missing"
+    """There is no record of it."""
 
 
 class Ending(StrEnum):
     """What became of an attempt's report."""
 
     RECORDED = "recorded"
+    """The success is on record."""
     RETRY = "retry"
+    """Another attempt follows when its backoff has ended."""
     HELD = "held"
+    """It is held for its reviewer: its outcome is not known, its budget is spent, or two owners claim it."""
     RELEASED = "released"
+    """The work had not begun: it is pending again."""
     LATE = "late"
     """The lease could not be proven: the report was kept as evidence, and is never a success."""
     LOST = "lost"
+    """Nothing of it belongs to this owner any more, and nothing was changed."""
     MISSING = "missing"
+    """There is no record of it."""
 
 
 @dataclass(slots=True)
@@ -95,12 +111,17 @@ class Carried(StrEnum):
     """What became of a decision that its worker asked the store to carry out."""
 
     BEGUN = "begun"
+    """The attempt has begun: its work may run."""
     HELD = "held"
+    """It is held for its reviewer."""
     COALESCED = "coalesced"
+    """It gave way to a later tick, and never runs."""
     RELEASED = "released"
+    """It is not due yet, and pending again; the attempt does not count."""
     CHANGED = "changed"
     """The evidence is not what it was: decide again from the new one."""
     LOST = "lost"
+    """The lease could not be proven, and nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

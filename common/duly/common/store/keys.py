@@ -1,7 +1,6 @@
 """Every key the store writes, named in one place, with what bounds it.
 
-Keys without a time to live are listed in `LIFETIMES` with the reason why they stay bounded; a test fails on
-any key that is not.
+`LIFETIMES` has a line for every kind of key, with the reason why it stays bounded; a test fails on any key without one.
 """
 
 from __future__ import annotations

@@ -44,8 +44,11 @@ class Survey:
     occurrences: list[WatchedOccurrence]
     upcoming_ms: int | None
     more_schedules: bool
-    """Whether as many were due as it asked for, and more may be; some may have been settled by the look itself."""
+    """Whether the page of schedules was full, so that more may be due. It can be full with fewer in ``schedules``: what
+    is gone is taken off it by the look itself.
+    """
     more_occurrences: bool
+    """The same of the page of occurrences, off which those whose job still waits its turn are taken."""
 
     @property
     def now_ms(self) -> int:
