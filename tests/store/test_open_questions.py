@@ -287,7 +287,7 @@ def test_bytes_that_are_no_text_in_one_schedule_starve_no_other(valkey_bench: Be
 def test_bytes_that_are_no_text_in_one_occurrence_starve_no_other(valkey_bench: Bench) -> None:
     bench = valkey_bench
     bench.doctored = True
-    bench.add(spec="@every:1000")
+    bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=9)
     client, keys = bench.backend.client, bench.store.keys
     good = bench.due()
     bench.running(good, effects=Effects.UNSAFE)

@@ -809,7 +809,7 @@ def test_a_work_horse_that_was_stopped_is_killed_when_its_lease_is_over(
             os.kill(os.getpid(), signal.SIGSTOP)
 
     register(Effects.UNSAFE, noting(log, stop))
-    bench.add(schedule_id="a", spec="@every:1000", lease_ttl_ms=1_000)
+    bench.add(schedule_id="a", lease_ttl_ms=1_000, missed_run_policy="backfill", backfill_limit=1)
     stopped = bench.due("a")
     (done,) = delivered(bench, "b")
     yard = new_yard()

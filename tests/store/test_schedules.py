@@ -388,6 +388,14 @@ def test_an_unusable_schedule_without_a_revision_that_can_be_read_can_be_deleted
     assert not bench.store.schedules.exists("docs")
 
 
+@pytest.mark.parametrize("field", ["revision", "next_run_ms", "carry", "definition"])
+def test_a_schedule_that_lacks_a_field_can_be_deleted(bench: Bench, field: str) -> None:
+    bench.add()
+    bench.backend.client.hdel(bench.store.keys.schedule("docs"), field)
+    bench.store.schedules.delete("docs")
+    assert not bench.store.schedules.exists("docs")
+
+
 def test_a_schedule_whose_carried_ticks_cannot_be_read_is_unusable_to_whoever_asks_and_can_be_deleted(
     bench: Bench,
 ) -> None:

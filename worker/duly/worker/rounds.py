@@ -25,6 +25,7 @@ from rq.utils import now
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import Occurrence, new_token
+from duly.common.owners import owner_name
 from duly.common.store import Store
 from duly.common.store.attempts import Ending
 from duly.common.store.turns import Hand, Last, Met, Moment, Turn
@@ -112,7 +113,7 @@ class Rounds:
 
     def _owner(self) -> str:
         """Of one turn, and so of one attempt, and of no other: a death is reported by it."""
-        return f"{self.worker}@{self.pid}.{self._turns}"
+        return owner_name(self.worker, self.pid, self._turns)
 
     def _turn(
         self, owner: str, last: Last | None, given: Hand | None, queues: Sequence[str] | None, rider: Rider | None

@@ -20,7 +20,7 @@ from rq.utils import now
 from rq.worker import WorkerStatus
 
 from duly.common.errors import StoreUnavailable
-from duly.common.identity import new_token
+from duly.common.owners import new_instance, owner_name
 from duly.common.process.parent import die_with_parent
 from duly.common.process.restarts import Restarts
 from duly.common.process.roles import GIVE_UP
@@ -62,7 +62,7 @@ class FleetWorker(Worker):
             list(queues),
             # RQ keeps a killed worker's name taken for a minute and a half, and a container that starts anew has
             # the process ids of the old one: the name RQ and the leases see is new with every start.
-            name=f"{name}.{new_token()[:6]}",
+            name=new_instance(name),
             connection=connect(settings.redis_url, decode=False, socket_timeout_s=SOCKET_TIMEOUT_S),
             serializer=JSONSerializer,
             job_class=type("FleetJob", (FleetJob,), {"allow_list": allow_list}),
@@ -199,7 +199,7 @@ class FleetWorker(Worker):
         die_with_parent(self.pid or 0)
         self._guard.close()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        install(Attempter(Store.connect(self._settings), _owner(self.name, os.getpid())))
+        install(Attempter(Store.connect(self._settings), owner_name(self.name, os.getpid())))
         super().main_work_horse(job, queue)
 
     def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
@@ -211,7 +211,9 @@ class FleetWorker(Worker):
         finally:
             occurrence = occurrence_of(job)
             if self._horse_status != os.EX_OK and occurrence is not None:
-                report_death(self._store.attempts, occurrence, _owner(self.name, pid), how_it_ended(self._horse_status))
+                report_death(
+                    self._store.attempts, occurrence, owner_name(self.name, pid), how_it_ended(self._horse_status)
+                )
 
     def wait_for_horse(self) -> tuple[int | None, int | None, Any]:
         """RQ's wait, which remembers how the work-horse ended; what a killed one had started ends right after it."""
@@ -254,7 +256,3 @@ class FleetWorker(Worker):
             self._presence.say(state)
         else:
             self._presence.say(state, occurrence_of(job), job.id)
-
-
-def _owner(worker: str, pid: int) -> str:
-    return f"{worker}@{pid}"

@@ -117,7 +117,7 @@ class Carried(StrEnum):
     COALESCED = "coalesced"
     """It gave way to a later tick, and never runs."""
     RELEASED = "released"
-    """It is not due yet, and pending again; the attempt does not count."""
+    """There is nothing to run now, or nobody to run it: it is pending again, and the attempt does not count."""
     CHANGED = "changed"
     """The evidence is not what it was: decide again from the new one."""
     LOST = "lost"

@@ -4,13 +4,13 @@
 -- Nil when the caller's picture of the schedule is still true, else the reply that says what is not.
 local function mismatch(id, revision, next_run, carry)
   local r = redis.call('HMGET', SCHEDULE .. id, 'revision', 'next_run_ms', 'carry')
-  if not r[1] then
+  if not r[1] and redis.call('EXISTS', SCHEDULE .. id) == 0 then
     return { 'missing' }
   end
-  if r[1] ~= revision then
+  if (r[1] or '') ~= revision then
     return { 'changed' }
   end
-  if r[2] ~= next_run or r[3] ~= carry then
+  if (r[2] or '') ~= next_run or (r[3] or '') ~= carry then
     return { 'again' }
   end
   return nil
