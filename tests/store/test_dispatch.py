@@ -825,3 +825,33 @@ def test_a_batch_that_the_store_cannot_handle_keeps_no_later_batch_from_its_turn
     assert done is not None
     assert done.ticks == 2
     assert [bench.events(name)[0][1:] for name in ("second", "third")] == [("enqueued", "accepted")] * 2
+
+
+@pytest.mark.parametrize("ends", ["mended", "paused", "edited", "deleted"])
+def test_a_schedule_that_stays_due_is_behind_for_as_long_as_its_tick_is_due(fake: Backend, ends: str) -> None:
+    def hook(context: EnqueueContext) -> None:
+        if failing and context.phase == "before":
+            raise ValueError
+
+    failing = True
+    bench = Bench(fake, fake.store(), hooks=[hook])
+    first = bench.add(spec="@every:1000", missed_run_policy="backfill", backfill_limit=100).next_run_ms or 0
+    bench.until(first + 30_000)
+    bench.sweep()
+    bench.pass_time(5_000)  # it waits for its next try, which is not yet due
+    told = bench.store.fleet.snapshot()
+    assert (told["failing"], told["lag_ms"]) == (1, bench.store.schedules.now_ms() - first)
+    if ends == "paused":
+        bench.store.schedules.pause("docs", "until the hook is mended")
+    elif ends == "edited":
+        bench.store.schedules.update("docs", {"spec": "@every:3600000"})
+    elif ends == "deleted":
+        bench.store.schedules.delete("docs")
+    failing = False
+    if ends == "mended":
+        bench.pass_time(64_000)
+        bench.sweep()
+    assert bench.store.fleet.snapshot()["failing"] == 0
+    assert bench.backend.client.zcard(bench.store.keys.failing) == 0
+    if ends == "mended":
+        assert bench.store.fleet.snapshot()["lag_ms"] == 0

@@ -35,6 +35,7 @@ def _draw(snapshot: Mapping[str, Any]) -> RenderableType:
         [
             ("duty", holder),
             ("lag", f"{duration(snapshot['lag_ms'])} behind" if snapshot["lag_ms"] else "none"),
+            ("failing", _failing(snapshot["failing"])),
             ("schedules", snapshot["schedules"]),
             ("holds", f"{count(snapshot['holds'], 'hold')}: duly holds" if snapshot["holds"] else "none"),
             ("approvals", f"{count(snapshot['approvals'], 'run')} to approve" if snapshot["approvals"] else None),
@@ -42,6 +43,13 @@ def _draw(snapshot: Mapping[str, Any]) -> RenderableType:
         ]
     )
     return output.stack(heading, "", _workers(snapshot), "", _queues(snapshot))
+
+
+def _failing(number: int) -> RenderableType | None:
+    """Said only where there are any: their ticks are still due, and why is in their events."""
+    if not number:
+        return None
+    return output.cell(f"{count(number, 'schedule')}, still due: duly events ID says why", "bold red")
 
 
 def _workers(snapshot: Mapping[str, Any]) -> RenderableType:

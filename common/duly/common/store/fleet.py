@@ -43,9 +43,10 @@ class FleetStore:
             pipe.execute()
 
     def snapshot(self) -> dict[str, Any]:
-        """``{"duty", "workers", "queues", "schedules", "holds", "lag_ms", "now"}`` as `duly fleet --json` prints it.
+        """``{"duty", "workers", "queues", "schedules", "holds", ..., "now"}`` as `duly fleet --json` prints it.
 
-        ``lag_ms``: how long the most overdue schedule has been waiting for the sweep. What a process said that
+        ``lag_ms``: how long the most overdue schedule has been due, also where its tick was tried, and failed.
+        ``failing``: how many there are of those. What a process said that
         cannot be used is named in the log, and hides none of the others. Raises StoreUnavailable, and
         StoreProtocolError for a duty that the scripts do not write.
         """
@@ -59,8 +60,10 @@ class FleetStore:
             pipe.zcard(keys.schedules)
             pipe.zcard(keys.holds)
             pipe.zcard(keys.approvals)
-            pipe.zrange(keys.due, 0, 0, withscores=True)
-            time, duty, duty_left, workers, queues, schedules, holds, approvals, head = pipe.execute()
+            for key in (keys.due, keys.failing):
+                pipe.zrange(key, 0, 0, withscores=True)
+            pipe.zcard(keys.failing)
+            time, duty, duty_left, workers, queues, schedules, holds, approvals, *heads, failing = pipe.execute()
         now_ms = int(time[0]) * 1000 + int(time[1]) // 1000
         return {
             "now": to_rfc3339(now_ms),
@@ -70,7 +73,8 @@ class FleetStore:
             "schedules": schedules,
             "holds": holds,
             "approvals": approvals,
-            "lag_ms": max(0, now_ms - int(head[0][1])) if head else 0,
+            "failing": failing,
+            "lag_ms": max([0, *(now_ms - int(since) for head in heads for _, since in head)]),
         }
 
     def totals(self) -> Totals:

@@ -44,6 +44,7 @@ LIFETIMES: dict[str, Lifetime] = {
     "watch": Lifetime.PERMANENT,
     "holds": Lifetime.PERMANENT,
     "approvals": Lifetime.PERMANENT,
+    "failing": Lifetime.PERMANENT,
     "fence": Lifetime.PERMANENT,
     "totals": Lifetime.PERMANENT,
     "workers": Lifetime.PERMANENT,
@@ -97,6 +98,11 @@ class Keys:
     def approvals(self) -> str:
         """Sorted set of the runs that wait for their reviewer's approval, by the instant they began to."""
         return f"{self.prefix}:approvals"
+
+    @property
+    def failing(self) -> str:
+        """Sorted set of the schedules whose due tick could not be enqueued and is still due, by that tick."""
+        return f"{self.prefix}:failing"
 
     @property
     def fence(self) -> str:
@@ -210,6 +216,7 @@ class Keys:
             "WATCH": self.watch,
             "HOLDS": self.holds,
             "APPROVALS": self.approvals,
+            "FAILING": self.failing,
             "FENCE": self.fence,
             "TOTALS": self.totals,
             "DUTY": self.duty,

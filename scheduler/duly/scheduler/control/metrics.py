@@ -67,7 +67,10 @@ def _of_fleet(snapshot: Mapping[str, Any]) -> Iterator[Metric]:
     yield _gauge("duly_holds", "Occurrences that are held for their reviewer.", snapshot["holds"])
     yield _gauge("duly_approvals", "Runs that wait to be approved.", snapshot["approvals"])
     yield _gauge(
-        "duly_sweep_lag_seconds", "How long the most overdue schedule waits for the sweep.", snapshot["lag_ms"] / 1000
+        "duly_sweep_lag_seconds", "How long the most overdue schedule has been due.", snapshot["lag_ms"] / 1000
+    )
+    yield _gauge(
+        "duly_failing", "Schedules whose due tick could not be enqueued, and is still due.", snapshot["failing"]
     )
     yield _gauge("duly_duty_held", "Whether a process holds the duty.", int(duty["holder"] is not None))
     if duty["holder"] is not None:

@@ -334,7 +334,10 @@ class Fleet(_Exact):
     holds: int
     approvals: int
     """Runs that wait for their reviewer."""
+    failing: int
+    """Schedules whose due tick could not be enqueued, and is still due."""
     lag_ms: int
+    """How long the most overdue schedule has been due."""
 
 
 class Health(_Exact):

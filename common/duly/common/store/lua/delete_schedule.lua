@@ -17,6 +17,7 @@ changed(schedule_id, 'deleted')
 redis.call('DEL', SCHEDULE .. schedule_id)
 redis.call('ZREM', SCHEDULES, schedule_id)
 redis.call('ZREM', DUE, schedule_id)
+redis.call('ZREM', FAILING, schedule_id)
 for _, tick in ipairs(redis.call('ZRANGE', PENDING .. schedule_id, 0, 99)) do
   local o = load(schedule_id, tick)
   if o then

@@ -177,12 +177,14 @@ local function settle_tick(s, tick, jitter_ms, action, wanted)
   return outcome, reason
 end
 
--- Failing schedules wait 1 s, 2 s, ... up to 64 s, so that they take no room from the others.
+-- Failing schedules wait 1 s, 2 s, ... up to 64 s, so that they take no room from the others. How late they are by then
+-- does not show from when they are looked at next.
 local function stay_due(s, tick)
   local failures = redis.call('HINCRBY', SCHEDULE .. s.id, 'failures', 1)
   redis.call('HSET', SCHEDULE .. s.id, 'last_tick_ms', s.last_tick, 'used_revision', s.used_revision,
     'next_run_ms', s.carry == '' and tick or s.next_run, 'carry', s.carry, 'backlog', s.backlog)
   redis.call('ZADD', DUE, int(NOW + 1000 * 2 ^ math.min(failures - 1, 6)), s.id)
+  redis.call('ZADD', FAILING, tonumber(tick) and tick or NOW_MS, s.id)
 end
 
 local function advance(s)
@@ -190,6 +192,7 @@ local function advance(s)
     s.new_next, 'carry', s.new_carry, 'backlog', s.backlog)
   if s.failures then
     redis.call('HDEL', SCHEDULE .. s.id, 'failures')
+    redis.call('ZREM', FAILING, s.id)
   end
   if s.new_due == '' then
     redis.call('ZREM', DUE, s.id)

@@ -10,6 +10,7 @@ if wrong then
 end
 redis.call('HSET', SCHEDULE .. schedule_id, 'state', 'paused', 'note', note, 'paused_until_ms', until_ms)
 set_due(schedule_id, until_ms)
+redis.call('ZREM', FAILING, schedule_id)
 local now_at = touch(schedule_id)
 changed(schedule_id, 'paused', cjson.encode({ note = note, until_ms = until_ms }))
 return { 'paused', now_at }

@@ -26,6 +26,7 @@ local now_at = touch(schedule_id)
 redis.call('HSET', key, 'definition', definition, 'terms', terms, 'definition_revision', now_at, 'next_run_ms',
   new_next_ms, 'carry', new_carry)
 redis.call('HDEL', key, 'failures')
+redis.call('ZREM', FAILING, schedule_id)
 if timing_changed == '1' then
   redis.call('HSET', key, 'timing_revision', now_at, 'timing_ms', NOW_MS, 'finished', '')
 end
