@@ -127,6 +127,7 @@ class Fleet:
         queues: Iterable[str] = ("default",),
         scheduler: bool = True,
         grace_ms: int | None = None,
+        burst: bool = False,
     ) -> Container:
         """Start a container; does not wait for it."""
         command = [sys.executable, "-m", "tests.fleet.launcher", name, str(self.folder), "--workers", str(workers)]
@@ -134,6 +135,7 @@ class Fleet:
         for queue in queues:
             command += ["--queue", queue]
         command += ["--isolate"] if self.isolated else []
+        command += ["--burst"] if burst else []
         command += [] if scheduler else ["--no-scheduler"]
         command += [] if grace_ms is None else ["--grace-ms", str(grace_ms)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("DULY_", "RQ_"))}

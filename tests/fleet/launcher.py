@@ -30,19 +30,22 @@ def main() -> int:
     parser.add_argument("--queue", action="append")
     parser.add_argument("--grace-ms", type=float)
     parser.add_argument("--isolate", action="store_true")
+    parser.add_argument("--burst", action="store_true")
     options = parser.parse_args()
     # A test run that is killed must not leave a fleet behind.
     die_with_parent(options.parent)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     roles: list[tuple[Role, RoleOptions]] = []
     if not options.no_scheduler:
-        roles.append((_noted("scheduler", options.folder), RoleOptions(f"{options.name}.s")))
+        roles.append((_noted("scheduler", options.folder), RoleOptions(f"{options.name}.s", burst=options.burst)))
     for number in range(1, options.workers + 1):
         queues = tuple(options.queue or ["default"])
         jobs = 1 if options.isolate else 1_000
-        worker = RoleOptions(f"{options.name}.{number}", modules=(TASKS,), queues=queues, max_jobs=jobs)
+        name = f"{options.name}.{number}"
+        worker = RoleOptions(name, modules=(TASKS,), queues=queues, burst=options.burst, max_jobs=jobs)
         roles.append((_noted("worker", options.folder), worker))
-    return Supervisor(Settings.from_environment(), roles, grace_ms=options.grace_ms).run()
+    supervisor = Supervisor(Settings.from_environment(), roles, grace_ms=options.grace_ms)
+    return supervisor.run_burst() if options.burst else supervisor.run()
 
 
 def _noted(role_name: str, folder: Path) -> Role:

@@ -17,9 +17,9 @@ HELD, RETRY_WAIT, SUCCEEDED = OccurrenceState.HELD, OccurrenceState.RETRY_WAIT, 
 LONG = {"kwargs": {"before_ms": 60_000}, "queue": "stopping", "lease_ttl_ms": 30_000}
 
 
-def assert_ends_cleanly(container: Container, within_s: float) -> None:
+def assert_ends_cleanly(container: Container, within_s: float, code: int = 0) -> None:
     before = container.everything()
-    assert container.process.wait(timeout=within_s) == 0
+    assert container.process.wait(timeout=within_s) == code
     wait_until(lambda: not any(alive(pid) for pid in before), "nothing of it is left", 2.0)
 
 
@@ -99,3 +99,41 @@ def test_a_stop_sent_to_every_process_twice_in_a_moment_still_finishes_what_runs
     assert_ends_cleanly(stopping, 10)
     assert fleet.store.attempts.get(running).state is SUCCEEDED
     assert len(fleet.effects_of(running, "ended")) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_burst_finishes_what_runs_and_takes_nothing_further(fleet: Fleet, number: signal.Signals) -> None:
+    running = fleet.once("running", "fleet.unsafe", kwargs={"before_ms": 2_000})
+    fleet.wait_for_instant(running.tick_ms)
+    stopping = fleet.start("a", burst=True)
+    fleet.wait_for_effect(running)
+    waiting = fleet.store.manual.run("running", "after the one that runs").occurrence
+    stopping.process.send_signal(number)
+    assert_ends_cleanly(stopping, 10, 128 + number)
+    assert fleet.store.attempts.get(running).state is SUCCEEDED
+    assert len(fleet.effects_of(running, "ended")) == 1
+    assert fleet.store.attempts.get(waiting).state is OccurrenceState.PENDING
+
+
+def test_a_burst_that_is_stopped_twice_gives_the_attempts_up_on_record(fleet: Fleet) -> None:
+    unsafe = fleet.once("unsafe", "fleet.unsafe", kwargs={"before_ms": 60_000})
+    fleet.wait_for_instant(unsafe.tick_ms)
+    stopping = fleet.start("a", burst=True)
+    fleet.wait_for_effect(unsafe)
+    stopping.process.send_signal(signal.SIGTERM)
+    fleet.wait_for_instant(fleet.now_ms() + 1_200)
+    assert fleet.store.attempts.get(unsafe).state is OccurrenceState.RUNNING
+    stopping.process.send_signal(signal.SIGTERM)
+    assert_ends_cleanly(stopping, 8, 128 + signal.SIGTERM)
+    assert fleet.store.attempts.get(unsafe).state is HELD
+    assert not fleet.effects()
+
+
+def test_the_end_of_the_grace_gives_up_what_a_stopped_burst_runs(fleet: Fleet) -> None:
+    unsafe = fleet.once("unsafe", "fleet.unsafe", kwargs={"before_ms": 60_000})
+    fleet.wait_for_instant(unsafe.tick_ms)
+    stopping = fleet.start("a", burst=True, grace_ms=400)
+    fleet.wait_for_effect(unsafe)
+    stopping.process.send_signal(signal.SIGTERM)
+    assert_ends_cleanly(stopping, 8, 128 + signal.SIGTERM)
+    assert fleet.store.attempts.get(unsafe).state is HELD

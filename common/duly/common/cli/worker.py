@@ -75,7 +75,8 @@ def worker(
 ) -> int:
     """Run workers and, unless told otherwise, a candidate for the duty.
 
-    SIGTERM or Ctrl+C lets running work finish; a second one gives it up.
+    SIGTERM or Ctrl+C lets running work finish; a second one gives it up. A burst that was stopped so ends with 128
+    and the signal's number (143 or 130).
     """
     if not module:
         raise click.UsageError("Name the module that registers your tasks, such as: duly worker -m myapp.tasks")

@@ -1,9 +1,10 @@
 """The supervisor: one parent process that keeps the roles of a container running and stops them together.
 
 It holds no connection and decides nothing about schedules. Children die with it (the kernel sees to that), a
-child that ends by itself is started again after a growing wait, and SIGTERM or SIGINT is passed on as SIGTERM:
-children finish what they are doing, however often they hear it (an init system may send it to every process). A
-second signal to the supervisor a second later, or the end of the grace, makes them give it up.
+child that ends by itself is started again after a growing wait (in a burst it has done its part), and SIGTERM or
+SIGINT is passed on as SIGTERM: children finish what they are doing, however often they hear it (an init system may
+send it to every process). A second signal to the supervisor a second later, or the end of the grace, makes them give
+it up.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ log = logging.getLogger(__name__)
 
 ECHO_MS = 1_000.0
 """A second signal within this time is taken for an echo of the first: terminals and `timeout` send two."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+_STOPS = frozenset({signal.SIGTERM, signal.SIGINT})
+_SIGNALS = (*_STOPS, signal.SIGCHLD)
+_BY_SIGNAL = 128
+"""What a shell adds to the number of a signal to tell it from an exit code."""
 
 
 @dataclass
@@ -41,6 +45,17 @@ class _Child:
     started_ms: float = 0.0
     restarts: Restarts = field(default_factory=Restarts)
     restart_at_ms: float = 0.0
+    status: int | None = None
+    """The wait status of its end, when it is not to be started again."""
+
+    @property
+    def is_to_start(self) -> bool:
+        return self.pid is None and self.status is None
+
+    @property
+    def exit_code(self) -> int:
+        code = os.waitstatus_to_exitcode(self.status or 0)
+        return code if code >= 0 else _BY_SIGNAL - code
 
 
 @dataclass
@@ -59,35 +74,47 @@ class Supervisor:
     def run(self) -> int:
         """Start all children, keep them running, return 0 after a clean stop."""
         children = [_Child(role, options) for role, options in self.roles]
-        signals = _SignalPipe()
-        with signals:
-            self._keep_running(children, signals)
+        with _SignalPipe() as signals:
+            self._look_after(children, signals, restart=True)
             self._stop(children, signals)
         return 0
 
     def run_burst(self) -> int:
-        """Run the roles to their end, one after another and those of one kind together; the first bad exit code."""
-        for _, group in groupby(self.roles, key=itemgetter(0)):
-            children = [_Child(role, options) for role, options in group]
-            with _SignalPipe():
-                for child in children:
-                    self._start(child)
-            codes = [os.waitstatus_to_exitcode(os.waitpid(child.pid or 0, 0)[1]) for child in children]
-            if any(codes):
-                return next(abs(code) for code in codes if code)
+        """Run the roles to their end, one after another and those of one kind together; the first bad exit code.
+
+        A signal stops it as it stops `run`, and starts nothing further: 128 and the signal's number, since what was
+        to be done may not all be done.
+        """
+        with _SignalPipe() as signals:
+            for _, group in groupby(self.roles, key=itemgetter(0)):
+                children = [_Child(role, options) for role, options in group]
+                stopped_by = self._look_after(children, signals, restart=False)
+                if stopped_by:
+                    self._stop(children, signals)
+                    return _BY_SIGNAL + stopped_by
+                bad = [child for child in children if child.exit_code]
+                for child in bad:
+                    log.error("%s ended (%s)", child.options.name, how_it_ended(child.status or 0))
+                if bad:
+                    return bad[0].exit_code
         return 0
 
-    def _keep_running(self, children: list[_Child], signals: _SignalPipe) -> None:
-        while True:
+    def _look_after(self, children: list[_Child], signals: _SignalPipe, *, restart: bool) -> int:
+        """Until a signal asks for a stop: its number; 0 when all have ended, and none is to be started again."""
+        while any(child.pid or child.is_to_start for child in children):
+            received = signals.wait(self._until_a_start_ms(children))
+            self._reap(children, restart=restart)
+            if asked := received & _STOPS:
+                return min(asked)
             now_ms = self.clock.monotonic_ms()
             for child in children:
-                if child.pid is None and child.restart_at_ms <= now_ms:
+                if child.is_to_start and child.restart_at_ms <= now_ms:
                     self._start_if_possible(child)
-            waiting = [child.restart_at_ms for child in children if child.pid is None]
-            received = signals.wait(None if not waiting else min(waiting) - now_ms)
-            self._reap(children, restart=True)
-            if received & {signal.SIGTERM, signal.SIGINT}:
-                return
+        return 0
+
+    def _until_a_start_ms(self, children: list[_Child]) -> float | None:
+        starts = [child.restart_at_ms for child in children if child.is_to_start]
+        return max(0.0, min(starts) - self.clock.monotonic_ms()) if starts else None
 
     def _stop(self, children: list[_Child], signals: _SignalPipe) -> None:
         log.info("stopping: what runs is finished; stop again to give it up", extra={"action": "stop"})
@@ -100,7 +127,7 @@ class Supervisor:
             self._reap(children, restart=False)
             now_ms = self.clock.monotonic_ms()
             expired = give_up_at is not None and now_ms >= give_up_at
-            again = bool(received & {signal.SIGTERM, signal.SIGINT}) and now_ms - asked_ms >= ECHO_MS
+            again = bool(received & _STOPS) and now_ms - asked_ms >= ECHO_MS
             if (again or expired) and any(child.pid for child in children):
                 log.warning("giving up what runs", extra={"action": "stop_now"})
                 self._signal(children, GIVE_UP)
@@ -116,16 +143,22 @@ class Supervisor:
         parent, child.started_ms = os.getpid(), self.clock.monotonic_ms()
         # What is there now is never collected, so that no collector writes into the pages that parent and child share.
         gc.freeze()
-        pid = os.fork()
-        if pid == 0:
-            os._exit(self._run_child(child, parent))
+        # Until the child has let go of our handlers, they would take a signal to the child for one to us.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                os._exit(self._run_child(child, parent, before))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         child.pid = pid
 
-    def _run_child(self, child: _Child, parent: int) -> int:
+    def _run_child(self, child: _Child, parent: int, mask: set[int]) -> int:
         try:
             for each in _SIGNALS:
                 signal.signal(each, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             die_with_parent(parent)
             # A terminal's Ctrl+C reaches the whole group; only the supervisor answers it.
             os.setpgid(0, 0)
@@ -147,6 +180,8 @@ class Supervisor:
             child.pid = None
             if restart:
                 self._start_again_later(child, f"ended ({how_it_ended(status)})")
+            else:
+                child.status = status
 
     def _start_again_later(self, child: _Child, why: str) -> None:
         now_ms = self.clock.monotonic_ms()
