@@ -31,6 +31,7 @@ from duly.common.store.jobs import ATTEMPT_FUNCTION
 from duly.common.store.turns import Hand
 from duly.worker.allow_list import AllowList
 from duly.worker.attempt import Attempter, report_death
+from duly.worker.commands import Commands
 from duly.worker.entry import install
 from duly.worker.forked import how_it_ended
 from duly.worker.group_guard import GroupGuard, kill_group
@@ -83,6 +84,8 @@ class FleetWorker(Worker):
         self._presence = Presence(
             self._store.fleet, name, queues=self.queue_names(), pid=self.pid or 0, host=self.hostname or ""
         )
+        listening = connect(settings.redis_url, decode=False)
+        self._commands = Commands(name, listening, self.pubsub_channel_name, self.handle_payload)
         self._account = RqAccount(self, self._store.attempts, self._presence, self._briskly)
         self._rounds = Rounds(self._store, self._stable, self._account, self.name, os.getpid(), self._names_in_order)
 
@@ -243,6 +246,14 @@ class FleetWorker(Worker):
         super().heartbeat(timeout, pipeline)
         if self.get_state() == "idle":
             self._beat("idle")
+
+    def subscribe(self) -> None:
+        """Hear RQ's commands from now on; RQ's own thread for it ends at the first error that is no lost connection."""
+        self._commands.start()
+
+    def unsubscribe(self) -> None:
+        """Hear them no longer."""
+        self._commands.stop()
 
     def teardown(self) -> None:
         """RQ's farewell, and ours."""
