@@ -164,6 +164,54 @@ def test_an_error_in_a_module_names_the_line_of_the_users_own_code(
     assert "PYTHONPATH" not in said
 
 
+COMMANDS_WITH_HOOKS = [("scheduler",), ("scheduler", "--burst"), ("worker", "-m", "json"), ("up",)]
+
+
+@pytest.mark.parametrize("words", COMMANDS_WITH_HOOKS, ids=" ".join)
+def test_a_hook_that_cannot_be_used_is_one_line_before_anything_is_started(
+    started: Started, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duly.common.cli.up.EmbeddedStore", None)
+    said = Cli().refusal(*words, DULY_ON_ENQUEUE="json:loads,nope:x")
+    reason = "ModuleNotFoundError: No module named 'nope'; run it where nope.py lies, or set PYTHONPATH"
+    assert said == f"DULY_ON_ENQUEUE: 'nope:x' cannot be used: {reason}"
+    assert started.how == ""
+
+
+@pytest.mark.parametrize(
+    ("hook", "reason"),
+    [
+        ("myhooks:nothing", "cannot be used: AttributeError: module 'myhooks' has no attribute 'nothing'"),
+        ("myhooks:NUMBER", "cannot be used: TypeError: NUMBER is not callable"),
+        ("myhooks_bad:hook", "cannot be used: ZeroDivisionError: division by zero (myhooks_bad.py, line 2)"),
+        ("myhooks", "is no hook, such as myapp.hooks:before_enqueue"),
+        ("myhooks:", "is no hook, such as myapp.hooks:before_enqueue"),
+        ("my hooks:x", "is no hook, such as myapp.hooks:before_enqueue"),
+    ],
+)
+def test_a_hook_that_cannot_be_used_is_named_with_the_reason(
+    started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hook: str, reason: str
+) -> None:
+    (tmp_path / "myhooks.py").write_text("NUMBER = 1")
+    (tmp_path / "myhooks_bad.py").write_text("\n1/0")
+    monkeypatch.chdir(tmp_path)
+    assert Cli().refusal("scheduler", DULY_ON_ENQUEUE=hook) == f"DULY_ON_ENQUEUE: '{hook}' {reason}"
+
+
+def test_a_hook_is_found_in_the_working_directory_and_not_imported_by_the_supervisor(
+    started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "myhooks_here.py").write_text("def hook(context): ...")
+    monkeypatch.chdir(tmp_path)
+    assert Cli()("scheduler", DULY_ON_ENQUEUE="myhooks_here:hook").exit_code == 0
+    assert "myhooks_here" not in sys.modules
+    assert str(tmp_path) in sys.path
+
+
+def test_a_worker_that_is_no_candidate_needs_no_hooks(started: Started) -> None:
+    assert Cli()("worker", "-m", "json", "--no-scheduler", DULY_ON_ENQUEUE="nope:x").exit_code == 0
+
+
 def test_a_role_that_is_not_installed_is_named(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise LookupError

@@ -43,7 +43,7 @@ def _load(name: str) -> Hook:
     module, _, attribute = name.partition(":")
     try:
         hook = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a user's module may raise anything when it is imported
         raise InvalidField("DULY_ON_ENQUEUE", f"'{name}' cannot be imported; write package.module:callable") from error
     if not callable(hook):
         raise InvalidField("DULY_ON_ENQUEUE", f"'{name}' is not callable")

@@ -1,7 +1,7 @@
-"""Whether the modules of tasks can be imported, tried in a process of its own.
+"""Whether the modules of tasks and the enqueue hooks can be imported, tried in a process of its own.
 
 The supervisor forks its children; what a module does when it is imported (threads, connections) must not have
-happened in it before. And a module that cannot be imported would only show as children that end at once.
+happened in it before. And what cannot be imported would only show as children that end at once, for ever.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from duly.common.errors import DulyError
 from duly.common.explain.text import one_line
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_HOOK = re.compile(rf"{_NAME.pattern}:[^\W\d]\w*")
 _TRIAL = """
 import importlib, json, os, sys, sysconfig, traceback
 library = tuple(sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -35,7 +37,10 @@ answer = os.dup(1)
 os.dup2(2, 1)
 for name in sys.argv[2:]:
     try:
-        importlib.import_module(name)
+        module, colon, attribute = name.partition(":")
+        found = importlib.import_module(module)
+        if colon and not callable(getattr(found, attribute)):
+            raise TypeError(attribute + " is not callable")
     except BaseException as error:
         if os.environ.get("DULY_DEBUG"):
             traceback.print_exc()
@@ -57,6 +62,13 @@ class ModuleUnusable(DulyError):
     field = "module"
 
 
+class HookUnusable(DulyError):
+    """An enqueue hook named in DULY_ON_ENQUEUE cannot be imported or called."""
+
+    code = "hook_unusable"
+    field = "DULY_ON_ENQUEUE"
+
+
 def make_importable() -> None:
     """Let modules in the working directory be found, as `python -m` does."""
     here = os.getcwd()
@@ -69,20 +81,45 @@ def check_modules(names: Sequence[str]) -> list[str]:
     for name in names:
         if not _NAME.fullmatch(name):
             raise ModuleUnusable(f"module '{name}' is no module name, such as myapp.tasks")
+    answer, fault = _try(names)
+    if fault is not None:
+        raise ModuleUnusable(f"module '{fault.name}' cannot be imported: {fault.why}")
+    return _tasks(answer)
+
+
+def check_hooks(names: Sequence[str]) -> None:
+    """Raises HookUnusable for the first of these enqueue hooks that a scheduler could not use."""
+    for name in names:
+        if not _HOOK.fullmatch(name):
+            raise HookUnusable(f"DULY_ON_ENQUEUE: '{name}' is no hook, such as myapp.hooks:before_enqueue")
+    if not names:
+        return
+    _, fault = _try(names)
+    if fault is not None:
+        raise HookUnusable(f"DULY_ON_ENQUEUE: '{fault.name}' cannot be used: {fault.why}")
+
+
+class _Fault(NamedTuple):
+    name: str
+    why: str
+
+
+def _try(names: Sequence[str]) -> tuple[bytes, _Fault | None]:
+    """What the trial wrote, and the first name that did not pass."""
     command = [sys.executable, "-c", _TRIAL, json.dumps(sys.path), *names]
     tried = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if tried.returncode == 0:
-        return _tasks(tried.stdout)
+        return tried.stdout, None
     try:
         name, kind, message, place, missing = json.loads(tried.stdout)
     except ValueError:
         name, kind, message, place, missing = _ended(names, tried.returncode)
-    said = f"module '{name}' cannot be imported: {kind}: {one_line(message)[:300]}"
+    why, module = f"{kind}: {one_line(message)[:300]}", name.partition(":")[0]
     if place:
-        said += f" ({_path(place[0])}, line {place[1]})"
-    elif missing and f"{name}.".startswith(f"{missing}."):
-        said += f"; run it where {_lies(name)} lies, or set PYTHONPATH"
-    raise ModuleUnusable(said)
+        why += f" ({_path(place[0])}, line {place[1]})"
+    elif missing and f"{module}.".startswith(f"{missing}."):
+        why += f"; run it where {_lies(module)} lies, or set PYTHONPATH"
+    return tried.stdout, _Fault(name, why)
 
 
 def _tasks(answer: bytes) -> list[str]:

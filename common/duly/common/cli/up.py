@@ -17,7 +17,7 @@ import click
 
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.modules import check_modules, make_importable
+from duly.common.cli.modules import check_hooks, check_modules, make_importable
 from duly.common.clock import SystemClock
 from duly.common.embedded import EmbeddedStore
 from duly.common.process.keeping import Keeper
@@ -71,6 +71,7 @@ def up(
     modules = module or (EXAMPLE_MODULE,)
     make_importable()
     tasks = check_modules(modules)
+    check_hooks(app.settings.on_enqueue)
     arguments = [f"--module={each}" for each in modules] + [f"--queue={each}" for each in queue]
     arguments.append(f"--concurrency={concurrency}")
     with _stop_requests() as stopping, EmbeddedStore(data_dir, port) as store:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 
 from duly.common.cli.app import App, pass_app
-from duly.common.cli.modules import check_modules, make_importable
+from duly.common.cli.modules import check_hooks, check_modules, make_importable
 from duly.common.cli.options import shared
 from duly.common.cli.process_options import check_store, configure_log, process_options, role
 from duly.common.process.roles import Role, RoleOptions
@@ -83,6 +83,8 @@ def worker(
     configure_log(log_level)
     make_importable()
     check_modules(module)
+    if not no_scheduler:
+        check_hooks(app.settings.on_enqueue)
     options = RoleOptions(name, module, queue, burst, allow_rq, 1 if isolate else max_jobs, max_memory)
     roles = list(_roles(options, concurrency, with_scheduler=not no_scheduler))
     check_store(app)
