@@ -99,6 +99,26 @@ def test_options_of_a_worker_can_come_from_the_environment(started: Started) -> 
     assert logging.getLogger().level == logging.DEBUG
 
 
+@pytest.mark.parametrize(
+    ("environment", "level"),
+    [
+        ({}, logging.INFO),
+        ({"DULY_LOG_LEVEL": "error"}, logging.ERROR),
+        ({"DULY_LOG_LEVEL": "error", "DULY_SCHEDULER_LOG_LEVEL": "debug"}, logging.DEBUG),
+        ({"DULY_LOG_LEVEL": ""}, logging.INFO),
+    ],
+)
+def test_what_is_said_for_a_command_counts_before_what_is_said_for_all(
+    started: Started, environment: dict[str, str], level: int
+) -> None:
+    assert Cli()("scheduler", **environment).exit_code == 0
+    assert logging.getLogger().level == level
+
+
+def test_a_log_level_for_all_that_is_none_is_refused(started: Started) -> None:
+    assert "'loud' is not one of" in Cli().refusal("scheduler", code=2, DULY_LOG_LEVEL="loud")
+
+
 def test_the_exit_code_of_a_burst_is_that_of_the_command(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Supervisor, "run_burst", lambda self: 7)
     assert Cli()("scheduler", "--burst").exit_code == 7

@@ -13,7 +13,7 @@ import click
 
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.options import shared
-from duly.common.cli.process_options import LEVELS, RoleMissing, configure_log
+from duly.common.cli.process_options import RoleMissing, configure_log, log_level_option
 from duly.common.process.roles import GROUP
 from duly.common.settings import Settings
 
@@ -34,14 +34,7 @@ class ConsoleRole(Protocol):
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8787, show_default=True, help="0 takes a free one.")
-@click.option(
-    "--log-level",
-    type=click.Choice(LEVELS, case_sensitive=False),
-    default="WARNING",
-    envvar="DULY_LOG_LEVEL",
-    show_default=True,
-    help="Also DULY_LOG_LEVEL.",
-)
+@log_level_option("WARNING")
 @shared
 @pass_app
 def console(app: App, host: str, port: int, log_level: str) -> int:

@@ -86,21 +86,21 @@ def show_schema() -> None:
 
 
 @contract.command("examples")
-@click.option("--write", "folder", metavar="DIR", type=click.Path(file_okay=False), help="Write the files to DIR.")
+@click.option("--write", metavar="DIR", type=click.Path(file_okay=False), help="Write the files to DIR.")
 @shared_offline
 @pass_app
-def list_examples(app: App, folder: str | None) -> None:
+def list_examples(app: App, write: str | None) -> None:
     """Case files to learn from, and what is decided about them.
 
     None of the files says what is decided: work it out, then ask `duly contract decide`.
     """
     told = [(each, decide(each.case).decision.value) for each in examples()]
-    written = None if folder is None else _write(Path(folder), [each for each, _ in told])
+    written = None if write is None else _write(Path(write), [each for each, _ in told])
     listed = [{"name": each.name, "decision": decision, "title": each.title} for each, decision in told]
     payload: dict[str, Any] = {"examples": listed}
     if written is not None:
         payload["written"] = written
-    app.show(payload, lambda: _draw_examples(told) if written is None else _draw_written(written, folder))
+    app.show(payload, lambda: _draw_examples(told) if written is None else _draw_written(written, write))
 
 
 def _decide(file: str) -> Decided:

@@ -9,14 +9,15 @@ import click
 
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.failure import INTERRUPTED
+from duly.common.cli.options import json_option
 from duly.common.clock import SystemClock
 
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Run a console too, and leave all running after the story.")
-@click.option("--json", "as_json", is_flag=True, help="Print the tally as JSON at the end; the story goes to stderr.")
+@json_option("Print the tally as JSON at the end; the story goes to stderr.")
 @pass_app
-def demo(app: App, keep: bool, as_json: bool) -> int:
+def demo(app: App, keep: bool) -> int:
     """A whole fleet on an embedded store, with a story: about a minute, needs nothing else.
 
     Three workers watch documents; workers are killed, the fleet goes down and comes back, and in the end every
@@ -26,7 +27,6 @@ def demo(app: App, keep: bool, as_json: bool) -> int:
     from duly.common.demo.narrator import narrator_for
     from duly.common.demo.running import run_demo
 
-    app.json = app.json or as_json
     narrator = narrator_for(sys.stderr if app.json else sys.stdout, SystemClock())
     narrator.title("duly demo: three workers, one store, and everything that goes wrong.", "head")
     try:

@@ -22,14 +22,16 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         setattr(ctx.ensure_object(App), param.name, value)
 
 
+def json_option(text: str = "Print JSON.") -> Callable[[_F], _F]:
+    """``--json`` alone, for a command that chooses its Redis itself."""
+    return click.option("--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help=text)
+
+
 def shared(command: _F, *, envvar: str | None = None, offline: bool = False) -> _F:
     """``--json`` and ``--redis-url``; given more than once, the one nearest the command counts.
 
     ``offline`` does not show the URL, which a command that needs no Redis takes all the same.
     """
-    json_option = click.option(
-        "--json", is_flag=True, expose_value=False, is_eager=True, callback=_remember, help="Print JSON."
-    )
     url_option = click.option(
         "--redis-url",
         metavar="URL",
@@ -40,7 +42,7 @@ def shared(command: _F, *, envvar: str | None = None, offline: bool = False) -> 
         hidden=offline,
         help="redis://, rediss:// or unix:// [DULY_REDIS_URL; default redis://127.0.0.1:6379/0].",
     )
-    return json_option(url_option(command))
+    return json_option()(url_option(command))
 
 
 def shared_offline(command: _F) -> _F:

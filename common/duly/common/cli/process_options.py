@@ -42,15 +42,17 @@ def process_options(command: _F) -> _F:
         metavar="MS",
         help="Longest wait for running work after the first signal (default: its time-outs).",
     )
-    level = click.option(
+    return name(grace(log_level_option("INFO")(command)))
+
+
+def log_level_option(default: str) -> Callable[[_F], _F]:
+    """``--log-level``; where nothing is said for the command itself, DULY_LOG_LEVEL counts."""
+    return click.option(
         "--log-level",
         type=click.Choice(LEVELS, case_sensitive=False),
-        default="INFO",
-        envvar="DULY_LOG_LEVEL",
-        show_default=True,
-        help="Also DULY_LOG_LEVEL.",
+        default=lambda: os.environ.get("DULY_LOG_LEVEL") or default,
+        help=f"default: DULY_LOG_LEVEL, else {default}",
     )
-    return name(grace(level(command)))
 
 
 def _check_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str:

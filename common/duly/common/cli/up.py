@@ -18,6 +18,7 @@ import click
 from duly.common.cli import output
 from duly.common.cli.app import App, pass_app
 from duly.common.cli.modules import check_hooks, check_modules, make_importable
+from duly.common.cli.options import json_option
 from duly.common.clock import SystemClock
 from duly.common.embedded import EmbeddedStore
 from duly.common.process.keeping import Keeper
@@ -48,7 +49,7 @@ _POLL_S = 0.1
     "--console-port", type=click.IntRange(0, 65_535),
     help="Of the console; 0 takes a free one; default: 8787, or a free one while that is taken.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when it is up.")
+@json_option("Print one line of JSON when it is up.")
 @pass_app
 def up(
     app: App,
@@ -61,13 +62,11 @@ def up(
     stop_grace_ms: int,
     no_console: bool,
     console_port: int | None,
-    as_json: bool,
 ) -> int:
     """Embedded store, workers and console, kept running until Ctrl+C or SIGTERM; the data is kept in a folder.
 
     What dies is started again. Ctrl+C lets running attempts finish; a second one gives them up.
     """
-    app.json = app.json or as_json
     modules = module or (EXAMPLE_MODULE,)
     make_importable()
     tasks = check_modules(modules)
