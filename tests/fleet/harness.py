@@ -52,10 +52,16 @@ class Server:
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         servers.await_server(self.port, self._process)
 
+    def freeze(self) -> None:
+        """Take what is sent and answer nothing, as behind a network that swallows packets."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
         """SIGTERM shuts it down in good order; SIGKILL does not."""
         if self._process is not None:
             self._process.send_signal(number)
+            self._process.send_signal(signal.SIGCONT)
             self._process.wait(timeout=20)
             self._process = None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from duly.common.records.occurrence import OccurrenceState
-from tests.fleet.harness import Container, Fleet
+from tests.fleet.harness import Container, Fleet, Server
 from tests.fleet.processes import alive, descendants, send, wait_until
 
 pytestmark = pytest.mark.fleet
@@ -54,6 +54,15 @@ def test_an_idle_container_stops_at_once(fleet: Fleet) -> None:
     assert_ends_cleanly(idle, 5)
     assert fleet.holder() is None
     assert fleet.store.fleet.snapshot()["workers"] == []
+
+
+def test_an_idle_container_does_not_wait_for_a_store_that_does_not_answer(fleet: Fleet, server: Server) -> None:
+    idle = fleet.start("a")
+    fleet.wait_for_workers("a.1")
+    fleet.wait_for_holder("a.s")
+    server.freeze()
+    idle.process.send_signal(signal.SIGTERM)
+    assert_ends_cleanly(idle, 9)
 
 
 def test_a_second_signal_gives_the_attempts_up_on_record(fleet: Fleet) -> None:

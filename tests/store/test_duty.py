@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+import redis
 
 from duly.common.errors import StoreUnavailable
 from duly.common.store.fleet import BEAT_MS
@@ -77,6 +78,55 @@ def test_a_candidate_that_stops_hands_the_duty_over_at_once(fake: Backend) -> No
     second.step()
     assert second.holding
     assert store.fleet.snapshot()["duty"]["holder"] == "b.s"
+
+
+@pytest.mark.parametrize(
+    ("cause", "asks"),
+    [
+        (redis.exceptions.TimeoutError("late"), False),
+        (redis.exceptions.ConnectionError("gone"), False),
+        (redis.exceptions.OutOfMemoryError("full"), True),
+    ],
+    ids=["late", "gone", "full"],
+)
+def test_a_candidate_that_stops_waits_no_second_time_for_a_store_that_did_not_answer(
+    fake: Backend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, cause: Exception, asks: bool
+) -> None:
+    store = fake.store()
+    candidate, other = Candidate(store, Sweeper(store), "a.s"), Candidate(store, Sweeper(store), "b.s")
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("Redis cannot serve") from cause
+
+    candidate.step()
+    with monkeypatch.context() as outage:
+        outage.setattr(store.sweeping, "surveying", away)
+        candidate.step()
+    assert candidate.holding
+    candidate.stop()
+    assert not candidate.holding
+    assert ("duty not handed over: Redis did not answer" in caplog.messages) is not asks
+    other.step()
+    assert other.holding is asks
+
+
+def test_a_candidate_whose_store_answers_again_hands_the_duty_over(
+    fake: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fake.store()
+    candidate, other = Candidate(store, Sweeper(store), "a.s"), Candidate(store, Sweeper(store), "b.s")
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("Redis cannot be reached") from redis.exceptions.ConnectionError("gone")
+
+    candidate.step()
+    with monkeypatch.context() as outage:
+        outage.setattr(store.sweeping, "surveying", away)
+        candidate.step()
+    candidate.step()
+    candidate.stop()
+    other.step()
+    assert other.holding
 
 
 def test_a_candidate_that_lost_the_duty_proves_it_again_before_it_sweeps(fake: Backend) -> None:

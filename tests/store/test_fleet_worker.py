@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -48,7 +49,45 @@ def test_a_stop_that_cannot_be_noted_in_redis_ends_nothing_that_runs(
     monkeypatch.setattr(worker, "set_shutdown_requested_date", away)
     worker.request_stop(signal.SIGTERM, None)
     assert worker._account.must_stop
+    assert worker.connection is not patient
+
+
+def test_a_worker_that_was_asked_to_stop_waits_for_nothing_patiently(worker: FleetWorker) -> None:
+    patient = worker.connection
+    with worker._briskly():
+        assert worker.connection is worker._brisk
     assert worker.connection is patient
+    worker.set_state(WorkerStatus.BUSY)
+    with worker._briskly():
+        worker.request_stop(signal.SIGTERM, None)
+    assert worker.connection is worker._brisk
+
+
+@pytest.mark.parametrize(
+    ("error", "farewells"),
+    [
+        (redis.exceptions.TimeoutError("late"), []),
+        (redis.exceptions.ConnectionError("gone"), []),
+        (redis.exceptions.OutOfMemoryError("full"), ["ours"]),
+        (None, ["ours"]),
+    ],
+    ids=["late", "gone", "full", "well"],
+)
+def test_a_store_that_does_not_answer_rq_s_farewell_is_told_no_other(
+    worker: FleetWorker, monkeypatch: pytest.MonkeyPatch, error: Exception | None, farewells: list[str]
+) -> None:
+    said: list[str] = []
+
+    def die() -> None:
+        assert worker.connection is worker._brisk
+        if error:
+            raise error
+
+    monkeypatch.setattr(worker, "register_death", die)
+    monkeypatch.setattr(worker._presence, "leave", lambda: said.append("ours"))
+    with pytest.raises(type(error)) if error else contextlib.nullcontext():
+        worker.teardown()
+    assert said == farewells
 
 
 def test_rq_s_commands_end_the_work_horse_of_the_moment_and_nobody_where_there_is_none(

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 UNAVAILABLE_WAIT_MS = 500.0
 LONGEST_WAIT_MS = 3_000.0
+_NO_ANSWER = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 WORTH_PREPARING_MS = 4.0
 """An instant that is at least this far away is prepared for."""
 
@@ -44,6 +45,7 @@ class Candidate:
         self._beat_at_ms = 0.0
         self._longest_sweep_ms = 0.0
         self._away = False
+        self._answers = True
         self._awaited: Awaited | None = None
 
     @property
@@ -66,13 +68,23 @@ class Candidate:
             if come is not None:  # that was more urgent
                 self._beat(now_ms)
         except StoreUnavailable as error:
+            self._answers = not isinstance(error.__cause__, _NO_ANSWER)
             self._say_once(error)
             return UNAVAILABLE_WAIT_MS
+        self._answers = True
         self._say_back()
         return wait_ms
 
     def stop(self) -> None:
-        """Hand the duty over, so that another candidate need not wait for it to expire."""
+        """Hand the duty over, so that another candidate need not wait for it to expire.
+
+        A store that did not answer the last step is not asked: the duty expires, and nobody who stops waits for it.
+        """
+        if not self._answers:
+            if self._holding:
+                log.warning("duty not handed over: Redis did not answer", extra={"action": "store_unavailable"})
+            self._holding = False
+            return
         try:
             if self._holding and self._store.sweeping.release_duty(self._token):
                 log.info("%s handed the duty over", self._name, extra={"action": "duty_released"})

@@ -80,6 +80,7 @@ class FleetWorker(Worker):
         self._in_rounds = False
         # What looks and signals say to Redis must not keep renewals waiting: RQ's own connection is a patient one.
         self._brisk = connect(settings.redis_url, decode=False)
+        self._usual = self.connection
         self._stable = Stable(limits or Limits(), self._guard, self._become_horse)
         self._presence = Presence(
             self._store.fleet, name, queues=self.queue_names(), pid=self.pid or 0, host=self.hostname or ""
@@ -145,11 +146,11 @@ class FleetWorker(Worker):
 
     @contextlib.contextmanager
     def _briskly(self) -> Iterator[None]:
-        patient, self.connection = self.connection, self._brisk
+        self.connection = self._brisk
         try:
             yield
         finally:
-            self.connection = patient
+            self.connection = self._usual
 
     def _names_in_order(self) -> list[str]:
         return [queue.name for queue in self._ordered_queues]
@@ -167,8 +168,10 @@ class FleetWorker(Worker):
     def request_stop(self, signum: int, frame: Any) -> None:
         """Finish what runs, then stop. RQ takes a second SIGTERM for an order to kill; here it changes nothing.
 
-        RQ notes the request in Redis, from inside of whatever runs: a store that is away must not end that.
+        RQ notes the request in Redis, from inside of whatever runs: a store that is away must not end that. Nor must it
+        keep this process from ending: from here on nothing waits for it patiently.
         """
+        self._usual = self._brisk
         try:
             with self._briskly(), contextlib.suppress(redis.exceptions.RedisError):
                 super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
@@ -256,11 +259,20 @@ class FleetWorker(Worker):
         self._commands.stop()
 
     def teardown(self) -> None:
-        """RQ's farewell, and ours."""
-        if not self.is_horse:
-            self._stable.dismiss()
-            self._presence.leave()
-        super().teardown()  # type: ignore[no-untyped-call]
+        """RQ's farewell, and ours. A store that does not answer the first is told no other: it forgets us."""
+        if self.is_horse:
+            return
+        self._stable.dismiss()
+        self.unsubscribe()
+        with self._briskly():
+            try:
+                super().teardown()  # type: ignore[no-untyped-call]
+            except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError):
+                raise
+            except redis.exceptions.RedisError:
+                self._presence.leave()
+                raise
+        self._presence.leave()
 
     def _beat(self, state: str, job: Job | None = None) -> None:
         if job is None:
