@@ -171,9 +171,9 @@ SWEEP = [
 ]  # fmt: skip
 
 CHANGES = [
-    lua("edits: the revision", "*", "if r[1] ~= revision then", "if false then", COMPARED),
-    lua("edits: where the schedule stands", "*", "if r[2] ~= next_run or r[3] ~= carry then", "if false then",
-        NO_TICK_LOST, FORWARD, ONE_OCCURRENCE),
+    lua("edits: the revision", "*", "if (r[1] or '') ~= revision then", "if false then", COMPARED),
+    lua("edits: where the schedule stands", "*", "if (r[2] or '') ~= next_run or (r[3] or '') ~= carry then",
+        "if false then", NO_TICK_LOST, FORWARD, ONE_OCCURRENCE),
     lua("update: the old definition", "update_schedule", "if old[2] == old[4] then", "if false then", OWN_DEFINITION),
     lua("resume: what the pause passed over", "resume_schedule",
         "audit_dropped(schedule_id, dropped_count, dropped_first, dropped_last)", "", NO_TICK_LOST),

@@ -23,6 +23,7 @@ def test_no_committed_result_gives_another_attempt_and_ends_the_quarantine(bench
     occurrence = held(bench)
     assert bench.store.schedules.get("docs").state is ScheduleState.QUARANTINED
     state, repeated = bench.store.holds.resolve(occurrence, Resolution.NO_COMMITTED_RESULT, "ann", "looked at the log")
+    assert bench.record(occurrence).result_ref is None
     assert (state, repeated) == ("PENDING", False)
     assert bench.store.schedules.get("docs").state is ScheduleState.ACTIVE
     bench.sweep()

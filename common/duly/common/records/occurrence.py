@@ -152,7 +152,7 @@ class OccurrenceRecord:
             held_ms=instant("held_ms") if held else None,
             hold_reason=fields.get("hold_reason") if held else None,
             reason=fields.get("reason") or None,
-            result_ref=fields.get("result_ref"),
+            result_ref=fields.get("result_ref") or None,
             last_error=fields.get("last_error"),
             last_error_attempt=number("last_error_attempt"),
             last_error_ms=instant("last_error_ms"),
