@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,6 +64,14 @@ def server_ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
             return ports[name]
 
         yield port_of
+
+
+@pytest.fixture(autouse=True)
+def _log_level() -> Iterator[None]:
+    """A command sets the level of the log for its process, which is that of all tests."""
+    before = logging.getLogger().level
+    yield
+    logging.getLogger().setLevel(before)
 
 
 @pytest.fixture(params=BACKENDS)

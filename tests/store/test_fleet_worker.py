@@ -7,10 +7,11 @@ import errno
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
-from rq import Queue
+from rq import Queue, Worker
 from rq.exceptions import StopRequested
 from rq.serializers import JSONSerializer
 from rq.worker import WorkerStatus
@@ -197,3 +198,17 @@ def test_rq_counts_as_successes_what_succeeded_and_as_failures_what_ran_and_did_
     execute_next(worker)
     worker.refresh()
     assert (worker.successful_job_count, worker.failed_job_count) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("meta", "to_its_end"), [({}, False), ({"periodic_schedule_id": "docs", "periodic_tick_ms": 60_000}, True)]
+)
+def test_what_an_attempt_of_rq_s_own_work_horse_started_ends_with_it_and_what_an_ordinary_job_started_does_not(
+    worker: FleetWorker, monkeypatch: pytest.MonkeyPatch, meta: dict[str, Any], to_its_end: bool
+) -> None:
+    watched = []
+    monkeypatch.setattr(Worker, "fork_work_horse", lambda self, _job, _queue: setattr(self, "_horse_pid", 7))
+    monkeypatch.setattr(worker._guard, "watch", lambda group, to_its_end: watched.append((group, to_its_end)))
+    queue = Queue("default", connection=worker.connection, serializer=JSONSerializer)
+    worker.fork_work_horse(queue.enqueue("math.sqrt", 4, meta=meta), queue)
+    assert watched == [(7, to_its_end)]

@@ -196,9 +196,9 @@ class FleetWorker(Worker):
         signal.signal(GIVE_UP, lambda *_: None)
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
-        """Fork the work-horse; what it starts is bound to this worker's life too."""
+        """Fork the work-horse; what it starts is bound to this worker's life too, and in an attempt to its own."""
         super().fork_work_horse(job, queue)
-        self._guard.watch(self.horse_pid, to_its_end=False)
+        self._guard.watch(self.horse_pid, to_its_end=occurrence_of(job) is not None)
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """The work-horse: bound to its parent's life, with its own connection and its own name as an owner."""
