@@ -26,9 +26,11 @@ def add_both(fleet: Fleet) -> tuple[Occurrence, Occurrence]:
     return fleet.once("unsafe", "fleet.unsafe", **fields), fleet.once("idempotent", "fleet.idempotent", **fields)
 
 
-def check_outcomes(fleet: Fleet, unsafe: Occurrence, idempotent: Occurrence, first_horses: list[int]) -> None:
+def check_outcomes(
+    fleet: Fleet, unsafe: Occurrence, idempotent: Occurrence, first_horses: list[int], reason: str
+) -> None:
     held = fleet.wait_for_state(unsafe, HELD)
-    assert (held.hold_reason, held.attempt) == ("HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN", 1)
+    assert (held.hold_reason, held.attempt) == (reason, 1)
     assert fleet.wait_for_state(idempotent, SUCCEEDED).attempt == 2
     assert not fleet.effects_of(unsafe)
     (effect,) = fleet.effects_of(idempotent)
@@ -36,23 +38,34 @@ def check_outcomes(fleet: Fleet, unsafe: Occurrence, idempotent: Occurrence, fir
     assert effect.pid not in first_horses
 
 
-def test_a_work_horse_stopped_past_its_lease_runs_nothing_when_it_continues(fleet: Fleet) -> None:
+def test_a_work_horse_that_is_stopped_is_killed_with_its_lease_and_its_worker_goes_on(fleet: Fleet) -> None:
     fleet.start("a", workers=2, queues=["stopping"])
     fleet.wait_for_workers("a.1", "a.2")
     unsafe, idempotent = add_both(fleet)
     horses = [fleet.wait_for_effect(each).pid for each in (unsafe, idempotent)]
     for horse in horses:
         os.kill(horse, signal.SIGSTOP)
-    wait_until(lambda: all(stopped(each) for each in horses), "the work-horses are stopped")
+    wait_until(lambda: all(stopped(each) or not alive(each) for each in horses), "the work-horses are stopped")
+    wait_until(lambda: not any(alive(each) for each in horses), "the work-horses are dead")
+    check_outcomes(fleet, unsafe, idempotent, horses, "HOLD_PRIOR_OUTCOME_UNKNOWN")
+    fleet.wait_for_instant(fleet.now_ms() + EFFECT_IS_DUE_MS)
+    check_outcomes(fleet, unsafe, idempotent, horses, "HOLD_PRIOR_OUTCOME_UNKNOWN")
+
+
+def test_what_a_task_started_ends_with_its_lease_while_its_worker_is_stopped(fleet: Fleet) -> None:
+    first = fleet.start("a", workers=1, queues=["stopping"])
+    fleet.wait_for_workers("a.1")
+    fields = {"kwargs": {"before_ms": EFFECT_IS_DUE_MS}, "queue": "stopping", "lease_ttl_ms": 1_500}
+    occurrence = fleet.once("tool", "fleet.delegating", **fields)
+    fleet.wait_for_effect(occurrence)
+    worker = first.pid_of("1")
+    os.kill(worker, signal.SIGSTOP)
+    wait_until(lambda: stopped(worker), "the worker is stopped")
     fleet.start("b", workers=1, queues=["stopping"])
-    # The sweep finds the expired leases while the stopped processes still exist.
-    check_outcomes(fleet, unsafe, idempotent, horses)
-    assert all(stopped(each) for each in horses)
-    for horse in horses:
-        os.kill(horse, signal.SIGCONT)
-    wait_until(lambda: not any(alive(each) for each in horses), "the work-horses are dead", 2.0)
-    fleet.wait_for_instant(fleet.now_ms() + 500)
-    check_outcomes(fleet, unsafe, idempotent, horses)
+    fleet.wait_for_state(occurrence, HELD)
+    fleet.wait_for_instant(fleet.now_ms() + EFFECT_IS_DUE_MS)
+    assert not fleet.effects_of(occurrence)
+    os.kill(worker, signal.SIGCONT)
 
 
 def test_a_whole_container_stopped_past_its_leases_runs_nothing_when_it_continues(fleet: Fleet) -> None:
@@ -65,12 +78,12 @@ def test_a_whole_container_stopped_past_its_leases_runs_nothing_when_it_continue
     assert set(horses) <= set(pids)
     fleet.start("b", workers=1, queues=["stopping"])
     assert fleet.wait_for_holder("b.s")
-    check_outcomes(fleet, unsafe, idempotent, horses)
+    check_outcomes(fleet, unsafe, idempotent, horses, "HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN")
     for pid in pids:
         send(pid, signal.SIGCONT)
     wait_until(lambda: not any(alive(each) for each in horses), "the work-horses are dead", 2.0)
     fleet.wait_for_instant(fleet.now_ms() + 500)
-    check_outcomes(fleet, unsafe, idempotent, horses)
+    check_outcomes(fleet, unsafe, idempotent, horses, "HOLD_LEASE_EXPIRED_OUTCOME_UNKNOWN")
     # The container that was stopped lost the duty, knows it, and is of use again.
     fleet.containers["b"].kill()
     fleet.wait_for_holder("a.s")
