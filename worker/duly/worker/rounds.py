@@ -147,7 +147,7 @@ class Rounds:
 
     def _get_ready(self) -> None:
         with contextlib.suppress(NoHorse):  # the turn has its answer all the same, and before `begin` it shows
-            self.stable.ready()
+            self.stable.ready(sure=False)
 
     def _ride(self, turn: Turn, owner: str, asked_ms: float) -> tuple[Last | None, Rider | None]:
         hand, occurrence = turn.hand, turn.occurrence

@@ -67,8 +67,11 @@ class Stable:
             return str(error)
         return ""
 
-    def ready(self) -> int:
-        """Have a work-horse that is alive, and rests, and a guard beside it; its process id. Raises NoHorse."""
+    def ready(self, *, sure: bool = True) -> int:
+        """Have a work-horse that is alive, and rests, and a guard beside it; its process id. Raises NoHorse.
+
+        Not ``sure``: a new one need not have said yet that it can run anything; whoever asks next waits for that.
+        """
         try:
             self._guard.keep()
         except OSError as error:
@@ -86,7 +89,7 @@ class Stable:
                 spare = None
             self._horse = horse = spare or self._fork()
             self._guard.watch(horse.pid, to_its_end=True)
-            if horse.looks_back:
+            if sure and horse.looks_back:
                 self._hear_if_spent(horse)
         if self._horse is None:
             raise NoHorse("a new work-horse ended before it could run anything")
