@@ -204,7 +204,7 @@ class Stable:
             if horse.lease.fileno() in ready:
                 number = horse.lease.receive().get("n")
                 horse.lease.send({"n": number, "lease": renew()})
-            if clock.monotonic_ms() >= ends_ms():
+            if not ready and clock.monotonic_ms() >= ends_ms():  # what has ended, or asks, would be ready
                 log.error("a work-horse did not end with its lease; killed", extra={"action": "horse_killed"})
                 raise ChannelBroken("it is stopped, or cannot end")
             if clock.monotonic_ms() >= look_at_ms:
