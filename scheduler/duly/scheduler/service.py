@@ -12,7 +12,7 @@ from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
 from duly.common.identity import new_token
 from duly.common.store import Store
-from duly.common.store.connection import Client, connect
+from duly.common.store.connection import NO_ANSWER, Client, connect
 from duly.common.store.fleet import BEAT_MS
 from duly.scheduler.sweep import PREPARED_FOR_MS, Sweep, Sweeper
 
@@ -20,7 +20,6 @@ log = logging.getLogger(__name__)
 
 UNAVAILABLE_WAIT_MS = 500.0
 LONGEST_WAIT_MS = 3_000.0
-_NO_ANSWER = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
 WORTH_PREPARING_MS = 4.0
 """An instant that is at least this far away is prepared for."""
 
@@ -68,7 +67,7 @@ class Candidate:
             if come is not None:  # that was more urgent
                 self._beat(now_ms)
         except StoreUnavailable as error:
-            self._answers = not isinstance(error.__cause__, _NO_ANSWER)
+            self._answers = not isinstance(error.__cause__, NO_ANSWER)
             self._say_once(error)
             return UNAVAILABLE_WAIT_MS
         self._answers = True

@@ -13,7 +13,7 @@ import redis
 from duly.common.clock import Clock, SystemClock
 from duly.common.errors import StoreUnavailable
 from duly.common.process.restarts import Restarts
-from duly.common.store.connection import Client, translated
+from duly.common.store.connection import NO_ANSWER, Client, translated
 
 log = logging.getLogger(__name__)
 
@@ -112,4 +112,4 @@ class Commands:
 
 
 def _is_away(error: Exception) -> bool:
-    return isinstance(error.__cause__, (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError))
+    return isinstance(error.__cause__, NO_ANSWER)

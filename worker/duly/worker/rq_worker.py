@@ -26,7 +26,7 @@ from duly.common.process.restarts import Restarts
 from duly.common.process.roles import GIVE_UP
 from duly.common.settings import Settings
 from duly.common.store import Store
-from duly.common.store.connection import connect
+from duly.common.store.connection import NO_ANSWER, connect
 from duly.common.store.jobs import ATTEMPT_FUNCTION
 from duly.common.store.turns import Hand
 from duly.worker.allow_list import AllowList
@@ -267,7 +267,7 @@ class FleetWorker(Worker):
         with self._briskly():
             try:
                 super().teardown()  # type: ignore[no-untyped-call]
-            except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError):
+            except NO_ANSWER:
                 raise
             except redis.exceptions.RedisError:
                 self._presence.leave()

@@ -16,6 +16,8 @@ from duly.common.errors import InvalidField, StoreRefused, StoreUnavailable
 
 SOCKET_TIMEOUT_S = 5.0
 TEXT_ERRORS = "surrogateescape"
+NO_ANSWER = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+"""What redis-py raises where the server cannot be reached, or says nothing."""
 # redis-py's annotations describe decoding and not decoding, waiting and not waiting, all at once; what this
 # client gives is known from how `connect` opens it: decoded text.
 Client: TypeAlias = Any
