@@ -353,13 +353,18 @@ def test_every_state_is_told_in_words(cli: Cli, bench: Bench) -> None:
     assert "CANCELLED: not run: its schedule was deleted; None" in told(tick)
 
 
-def test_a_pending_occurrence_behind_a_hold_says_so(cli: Cli, bench: Bench, lived_in: Occurrence) -> None:
+@pytest.mark.parametrize("usable", [True, False])
+def test_a_pending_occurrence_behind_a_hold_says_so_also_where_its_schedule_cannot_be_used(
+    cli: Cli, bench: Bench, lived_in: Occurrence, usable: bool
+) -> None:
     bench.add(schedule_id="x", spec="@every:60000", overlap="allow")
     first = bench.due("x")
     bench.running(first)
     second = bench.due("x")
     bench.expire(first)
     bench.sweep()
+    if not usable:
+        bench.backend.client.hset(bench.store.keys.schedule("x"), "definition", "{}")
     shown = cli.json("occurrence", "x", str(second.tick_ms))
     assert shown["released_by"].startswith("the reviewer of 1 hold of its schedule (duly holds)")
 
@@ -406,18 +411,6 @@ def test_what_is_on_record_of_an_unusable_schedule_is_told_as_before(
     assert [cli.json(*words) for words in asked] == before
     assert cli.json("occurrence", str(pending))["state"] == "PENDING"
     assert "is stored in a form that cannot be used" in cli.refusal("occurrence", "docs", "2026-02-01T00:00:00Z")
-
-
-def test_a_pending_occurrence_behind_a_hold_says_so_though_its_schedule_cannot_be_used(cli: Cli, bench: Bench) -> None:
-    bench.add(schedule_id="x", spec="@every:60000", overlap="allow")
-    first = bench.due("x")
-    bench.running(first)
-    second = bench.due("x")
-    bench.expire(first)
-    bench.sweep()
-    bench.backend.client.hset(bench.store.keys.schedule("x"), "definition", "{}")
-    shown = cli.json("occurrence", "x", str(second.tick_ms))
-    assert shown["released_by"].startswith("the reviewer of 1 hold of its schedule (duly holds)")
 
 
 def test_a_tick_ahead_is_told_from_one_that_is_none(cli: Cli, bench: Bench) -> None:

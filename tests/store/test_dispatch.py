@@ -454,9 +454,12 @@ def test_the_record_of_what_a_large_backfill_dropped_outlives_its_own_records(fa
     assert len(fake_bench.queue()) == 300
 
 
-def test_a_backfill_in_parts_is_not_cut_by_its_own_first_tick_running(fake_bench: Bench) -> None:
+@pytest.mark.parametrize("edited", [False, True], ids=["backlog", "carried"])
+def test_a_backfill_in_parts_is_not_cut_by_its_own_first_tick_running(fake_bench: Bench, edited: bool) -> None:
     fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
     fake_bench.pass_time(15_000)
+    if edited:
+        fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
     fake_bench.sweeper.sweep_once(fake_bench.token)
     fake_bench.running(Occurrence("docs", START + 100))
     fake_bench.sweep()
@@ -464,9 +467,14 @@ def test_a_backfill_in_parts_is_not_cut_by_its_own_first_tick_running(fake_bench
     assert fake_bench.backend.client.zcard(fake_bench.store.keys.pending("docs")) == 149
 
 
-def test_what_a_backfill_in_parts_dropped_is_recorded_also_when_it_is_deleted_midway(fake_bench: Bench) -> None:
+@pytest.mark.parametrize("edited", [False, True], ids=["backlog", "carried"])
+def test_what_a_backfill_in_parts_dropped_is_recorded_also_when_it_is_deleted_midway(
+    fake_bench: Bench, edited: bool
+) -> None:
     fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
     fake_bench.pass_time(20_000)
+    if edited:
+        fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
     fake_bench.sweeper.sweep_once(fake_bench.token)
     fake_bench.store.schedules.delete("docs")
     dropped = [e.count for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
@@ -510,27 +518,6 @@ def test_an_edit_leaves_a_record_of_what_its_backlog_dropped_however_many_of_it_
     last = START + 120_000 - 100 * limit
     assert [(e.count, e.first_tick_ms, e.last_tick_ms) for e in dropped] == [(1_200 - limit, START + 100, last)]
     assert len(fake_bench.queue()) == limit
-
-
-def test_carried_ticks_in_parts_are_not_cut_by_their_own_first_tick_running(fake_bench: Bench) -> None:
-    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
-    fake_bench.pass_time(15_000)
-    fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
-    fake_bench.sweeper.sweep_once(fake_bench.token)
-    fake_bench.running(Occurrence("docs", START + 100))
-    fake_bench.sweep()
-    assert {reason for _, _, reason in fake_bench.events()} == {"accepted"}
-    assert fake_bench.backend.client.zcard(fake_bench.store.keys.pending("docs")) == 149
-
-
-def test_carried_ticks_that_are_deleted_midway_are_all_on_record(fake_bench: Bench) -> None:
-    fake_bench.add(missed_run_policy="backfill", backfill_limit=150)
-    fake_bench.pass_time(20_000)
-    fake_bench.store.schedules.update("docs", {"spec": "@every:3600000"})
-    fake_bench.sweeper.sweep_once(fake_bench.token)
-    fake_bench.store.schedules.delete("docs")
-    dropped = [e.count for e in fake_bench.store.trails.events("docs", 100)[0] if e.reason == "backlog_dropped"]
-    assert sorted(dropped) == [50, 100]
 
 
 def test_carried_ticks_edited_midway_are_all_on_record(fake_bench: Bench) -> None:

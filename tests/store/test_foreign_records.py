@@ -10,6 +10,7 @@ import pytest
 
 from duly.common.errors import StoreProtocolError
 from duly.common.explain.occurrence import explain_occurrence
+from duly.common.identity import Occurrence
 from duly.common.store.schedule_reader import UnusableSchedule
 from tests.store.conftest import Bench
 
@@ -130,14 +131,20 @@ def test_a_duty_that_the_scripts_did_not_write_is_one_clear_error(bench: Bench, 
         bench.store.fleet.snapshot()
 
 
-@pytest.mark.parametrize("limit", [1, 2, 100])
-def test_what_names_no_occurrence_among_the_holds_hides_none_of_them(bench: Bench, limit: int) -> None:
+def two_held(bench: Bench) -> list[Occurrence]:
+    """A held occurrence of each of two schedules, of which the test is going to spoil something."""
     bench.doctored = True
     held = []
     for name in ("a", "b"):
         bench.add(schedule_id=name, spec="@every:100", missed_run_policy="backfill", backfill_limit=100)
         held.append(bench.due(name))
         bench.store.attempts.relinquish(bench.running(held[-1]), "timeout")
+    return held
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_what_names_no_occurrence_among_the_holds_hides_none_of_them(bench: Bench, limit: int) -> None:
+    held = two_held(bench)
     holds, client = bench.store.keys.holds, bench.backend.client
     client.zadd(holds, {"": 0, "x": 0, "UPPER@1": 0, "a:b": 1, "x@y": 2})
     client.zadd(holds, {"zz": client.zscore(holds, str(held[0])), "last": 2**50})
@@ -150,12 +157,7 @@ def test_what_names_no_occurrence_among_the_holds_hides_none_of_them(bench: Benc
 
 @pytest.mark.parametrize("field", ["enqueued_ms", "held_ms", "began_ms"])
 def test_an_occurrence_with_an_instant_that_is_none_hides_no_other_hold(bench: Bench, field: str) -> None:
-    bench.doctored = True
-    held = []
-    for name in ("a", "b"):
-        bench.add(schedule_id=name, spec="@every:100", missed_run_policy="backfill", backfill_limit=100)
-        held.append(bench.due(name))
-        bench.store.attempts.relinquish(bench.running(held[-1]), "timeout")
+    held = two_held(bench)
     bench.backend.client.hset(bench.store.keys.occurrence(held[0]), field, NO_INSTANT)
     assert [record.to_dict()["schedule_id"] for record in bench.store.holds.page(10)[0]] == ["b"]
 
